@@ -1,0 +1,26 @@
+/*
+ * rondo/rondo.h - everything. Read in this order:
+ *
+ *   status.h   what calls return          comm.h     ranks find each other
+ *   types.h    elements and operators     coll.h     all_reduce and its siblings
+ *   mem.h      buffers peers can map      message.h  active messages
+ *   sync.h     gradients, bucket by bucket, while backward runs
+ *
+ * First program: examples/all_reduce.c. Caveats worth knowing before the first run:
+ *   - all ranks make the same collective calls in the same order;
+ *   - after an error of the broken group only abort and destroy are left;
+ *   - nothing moves outside a call unless a progress thread was asked for.
+ */
+#ifndef RONDO_RONDO_H
+#define RONDO_RONDO_H
+
+#include <rondo/coll.h>
+#include <rondo/comm.h>
+#include <rondo/mem.h>
+#include <rondo/message.h>
+#include <rondo/status.h>
+#include <rondo/sync.h>
+#include <rondo/types.h>
+#include <rondo/version.h>
+
+#endif /* RONDO_RONDO_H */

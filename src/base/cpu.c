@@ -1,0 +1,66 @@
+/* cpu.c - processor features, affinity and cgroup quota. */
+#include "base/cpu.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/config.h"
+
+bool
+rondo_cpu_has_avx2(void)
+{
+#if defined(__x86_64__)
+    if (strcmp(rondo_config_text(RONDO_CONFIG_CPU), "plain") == 0) {
+        return false;
+    }
+    return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("f16c") != 0;
+#else
+    return false;
+#endif
+}
+
+/* Cores of the cgroup v2 quota of our own group, or UINT32_MAX without one. */
+static uint32_t
+quota_cores(void)
+{
+    char path[512] = "/sys/fs/cgroup";
+    char line[448];
+    unsigned long long quota = 0;
+    unsigned long long period = 0;
+
+    FILE *const group = fopen("/proc/self/cgroup", "re");
+    if (group != NULL) {
+        if (fgets(line, sizeof line, group) != NULL && strncmp(line, "0::", 3) == 0) {
+            line[strcspn(line, "\n")] = '\0';
+            (void)snprintf(path + strlen(path), sizeof path - strlen(path), "%s", line + 3);
+        }
+        (void)fclose(group);
+    }
+    (void)strncat(path, "/cpu.max", sizeof path - strlen(path) - 1);
+    FILE *const file = fopen(path, "re");
+    if (file == NULL) {
+        return UINT32_MAX;
+    }
+    const int read = fscanf(file, "%llu %llu", &quota, &period);
+    (void)fclose(file);
+    if (read != 2 || period == 0) {
+        return UINT32_MAX;
+    }
+    return quota < period ? 1 : (uint32_t)(quota / period);
+}
+
+uint32_t
+rondo_cpu_usable(void)
+{
+    cpu_set_t mask;
+    uint32_t cores = 1;
+
+    CPU_ZERO(&mask);
+    if (sched_getaffinity(0, sizeof mask, &mask) == 0) {
+        const int allowed = CPU_COUNT(&mask);
+        cores = allowed > 0 ? (uint32_t)allowed : 1;
+    }
+    const uint32_t quota = quota_cores();
+    return quota < cores ? quota : cores;
+}

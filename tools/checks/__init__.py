@@ -1,0 +1,1 @@
+"""The gates of tools/check: one module each, with NAME and findings(root)."""

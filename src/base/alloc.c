@@ -13,7 +13,8 @@ static _Atomic uint64_t fail_at;
 static bool
 refused(void)
 {
-    const uint64_t number = atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
+    const uint64_t number =
+        atomic_fetch_add_explicit(&allocations, 1, memory_order_relaxed);
     const uint64_t limit = atomic_load_explicit(&fail_at, memory_order_relaxed);
 
     if (limit == 0 || number + 1 != limit) {
@@ -29,7 +30,8 @@ rondo_alloc_zero(size_t bytes, void **memory)
     void *const got = refused() ? NULL : calloc(1, bytes == 0 ? 1 : bytes);
 
     if (got == NULL) {
-        return rondo_error(RONDO_ERR_MEMORY, "%zu bytes of memory could not be had", bytes);
+        return rondo_error(RONDO_ERR_MEMORY, "%zu bytes of memory could not be had",
+                           bytes);
     }
     *memory = got;
     return RONDO_OK;
@@ -39,10 +41,12 @@ rondo_status
 rondo_alloc_lines(size_t bytes, size_t align, void **memory)
 {
     const size_t rounded = (bytes + align - 1) / align * align;
-    void *const got = refused() ? NULL : aligned_alloc(align, rounded == 0 ? align : rounded);
+    void *const got =
+        refused() ? NULL : aligned_alloc(align, rounded == 0 ? align : rounded);
 
     if (got == NULL) {
-        return rondo_error(RONDO_ERR_MEMORY, "%zu bytes of memory could not be had", bytes);
+        return rondo_error(RONDO_ERR_MEMORY, "%zu bytes of memory could not be had",
+                           bytes);
     }
     *memory = got;
     return RONDO_OK;

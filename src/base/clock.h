@@ -6,7 +6,7 @@
 #include <time.h>
 
 #define RONDO_NS_PER_MS UINT64_C(1000000)
-#define RONDO_NS_PER_S UINT64_C(1000000000)
+#define RONDO_NS_PER_S  UINT64_C(1000000000)
 
 /* A deadline that never comes. */
 #define RONDO_NEVER UINT64_MAX

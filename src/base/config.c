@@ -9,17 +9,17 @@
 
 #include "base/error.h"
 
-typedef enum kind { NUMBER, TEXT, SECONDS, BYTES } kind;
+typedef enum value_form { NUMBER, TEXT, SECONDS, BYTES } value_form;
 
 typedef struct row {
     const char *variable; /* as in the environment */
-    kind kind;            /* how its text is read */
+    value_form form;      /* how its text is read */
     const char *fallback; /* when it is not set */
     bool agreed;          /* rank 0's value counts for all */
 } row;
 
 static const row rows[RONDO_CONFIGS] = {
-#define ROW(id, variable, kind, fallback, agreed, text)                                \
+#define ROW(id, variable, kind, fallback, agreed, text) \
     [RONDO_CONFIG_##id] = {variable, kind, fallback, (agreed) != 0},
     RONDO_CONFIG_ROWS(ROW)
 #undef ROW
@@ -48,10 +48,10 @@ rondo_config_text(rondo_config_id id)
 static rondo_status
 bad_value(rondo_config_id id, const char *text, uint64_t low, uint64_t high)
 {
-    return rondo_error(RONDO_ERR_ARG, "%s is \"%s\"; allowed is a number from %llu to %llu%s",
-                       rows[id].variable, text, (unsigned long long)low,
-                       (unsigned long long)high,
-                       rows[id].kind == SECONDS ? " (milliseconds, written in seconds)" : "");
+    return rondo_error(
+        RONDO_ERR_ARG, "%s is \"%s\"; allowed is a number from %llu to %llu%s",
+        rows[id].variable, text, (unsigned long long)low, (unsigned long long)high,
+        rows[id].form == SECONDS ? " (milliseconds, written in seconds)" : "");
 }
 
 /* What one K, M or G behind a number stands for; 0 for anything else. */
@@ -90,11 +90,11 @@ read_seconds(const char *text, uint64_t *value)
 }
 
 static bool
-read_number(const char *text, kind kind, uint64_t *value)
+read_number(const char *text, value_form form, uint64_t *value)
 {
     char *end = NULL;
 
-    if (kind == SECONDS) {
+    if (form == SECONDS) {
         return read_seconds(text, value);
     }
     if (!isdigit((unsigned char)text[0])) {
@@ -103,7 +103,7 @@ read_number(const char *text, kind kind, uint64_t *value)
     errno = 0;
     const unsigned long long number = strtoull(text, &end, 10);
     const uint64_t factor = suffix_factor(end);
-    if (errno != 0 || factor == 0 || (kind == NUMBER && factor != 1)) {
+    if (errno != 0 || factor == 0 || (form == NUMBER && factor != 1)) {
         return false;
     }
     return !__builtin_mul_overflow((uint64_t)number, factor, value);
@@ -115,7 +115,7 @@ rondo_config_number(rondo_config_id id, uint64_t low, uint64_t high, uint64_t *v
     const char *const text = rondo_config_text(id);
     uint64_t number = 0;
 
-    if (!read_number(text, rows[id].kind, &number) || number < low || number > high) {
+    if (!read_number(text, rows[id].form, &number) || number < low || number > high) {
         return bad_value(id, text, low, high);
     }
     *value = number;

@@ -1,6 +1,9 @@
 /* cpu.c - processor features, affinity and cgroup quota. */
 #include "base/cpu.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +17,14 @@ rondo_cpu_has_avx2(void)
     if (strcmp(rondo_config_text(RONDO_CONFIG_CPU), "plain") == 0) {
         return false;
     }
-    return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("f16c") != 0;
+    unsigned int eax = 0;
+    unsigned int ebx = 0;
+    unsigned int ecx = 0;
+    unsigned int edx = 0;
+
+    /* Not every compiler knows the name "f16c"; leaf 1 has had the bit since 2011. */
+    return __builtin_cpu_supports("avx2") != 0 &&
+           __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
 #else
     return false;
 #endif
@@ -33,7 +43,8 @@ quota_cores(void)
     if (group != NULL) {
         if (fgets(line, sizeof line, group) != NULL && strncmp(line, "0::", 3) == 0) {
             line[strcspn(line, "\n")] = '\0';
-            (void)snprintf(path + strlen(path), sizeof path - strlen(path), "%s", line + 3);
+            (void)snprintf(path + strlen(path), sizeof path - strlen(path), "%s",
+                           line + 3);
         }
         (void)fclose(group);
     }

@@ -6,11 +6,13 @@
 #include <stdint.h>
 
 /* rondo_cpu_has_avx2 - AVX2 and F16C are there and RONDO_CPU does not forbid them. */
-bool rondo_cpu_has_avx2(void);
+bool
+rondo_cpu_has_avx2(void);
 
 /* rondo_cpu_usable - cores this process may really use: affinity mask and cgroup quota,
  * rounded down, at least 1. */
-uint32_t rondo_cpu_usable(void);
+uint32_t
+rondo_cpu_usable(void);
 
 /* A pause inside a polling loop. */
 static inline void

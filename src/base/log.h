@@ -5,7 +5,8 @@
 #include <rondo/comm.h>
 
 /* rondo_log - a line without newline; dropped when `level` is above RONDO_LOG. */
-void rondo_log(rondo_log_level level, const char *format, ...)
+void
+rondo_log(rondo_log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 #endif /* BASE_LOG_H */

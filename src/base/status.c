@@ -6,8 +6,8 @@ const char *
 rondo_status_name(rondo_status status)
 {
     switch (status) {
-#define NAME(name, value, text)                                                        \
-    case RONDO_##name:                                                                 \
+#define NAME(name, value, text) \
+    case RONDO_##name:          \
         return "RONDO_" #name;
         RONDO_STATUS_ROWS(NAME)
 #undef NAME
@@ -20,8 +20,8 @@ const char *
 rondo_status_text(rondo_status status)
 {
     switch (status) {
-#define TEXT(name, value, text)                                                        \
-    case RONDO_##name:                                                                 \
+#define TEXT(name, value, text) \
+    case RONDO_##name:          \
         return (text);
         RONDO_STATUS_ROWS(TEXT)
 #undef TEXT
@@ -48,8 +48,8 @@ size_t
 rondo_dtype_bytes(rondo_dtype dtype)
 {
     switch (dtype) {
-#define BYTES(name, value, bytes, text)                                                \
-    case RONDO_##name:                                                                 \
+#define BYTES(name, value, bytes, text) \
+    case RONDO_##name:                  \
         return (bytes);
         RONDO_DTYPE_ROWS(BYTES)
 #undef BYTES
@@ -62,8 +62,8 @@ const char *
 rondo_dtype_text(rondo_dtype dtype)
 {
     switch (dtype) {
-#define TEXT(name, value, bytes, text)                                                 \
-    case RONDO_##name:                                                                 \
+#define TEXT(name, value, bytes, text) \
+    case RONDO_##name:                 \
         return (text);
         RONDO_DTYPE_ROWS(TEXT)
 #undef TEXT
@@ -76,8 +76,8 @@ const char *
 rondo_op_text(rondo_op op)
 {
     switch (op) {
-#define TEXT(name, value, text)                                                        \
-    case RONDO_##name:                                                                 \
+#define TEXT(name, value, text) \
+    case RONDO_##name:          \
         return (text);
         RONDO_OP_ROWS(TEXT)
 #undef TEXT
@@ -92,7 +92,7 @@ rondo_version(void)
     return RONDO_VERSION;
 }
 
-#define QUOTE(number) #number
+#define QUOTE(number)               #number
 #define DOTTED(major, minor, patch) QUOTE(major) "." QUOTE(minor) "." QUOTE(patch)
 
 const char *

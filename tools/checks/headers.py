@@ -32,10 +32,12 @@ def findings(root):
             continue
         where = file.relative_to(root)
         stem = re.sub(r"\W", "_", file.name).upper()
-        guard = re.search(rf"^#ifndef (RONDO_(?:\w+_)?{stem})\n#define \1$",
+        # A public guard must not meet another library's; inside src the room is enough.
+        prefix = "RONDO" if where.parts[0] == "include" else where.parts[1].upper()
+        guard = re.search(rf"^#ifndef ((?:RONDO_)?{prefix}_(?:\w+_)?{stem})\n#define \1$",
                           file.read_text(), re.M)
         if guard is None:
-            errors.append(f"{where}: wants a guard RONDO_..._{stem}")
+            errors.append(f"{where}: wants the guard {prefix}_{stem}")
         elif owners.setdefault(guard.group(1), where) != where:
             errors.append(f"{where}: {guard.group(1)} also guards {owners[guard.group(1)]}")
     return errors

@@ -1,0 +1,34 @@
+/*
+ * kernels.h - reductions of two runs of elements, chosen by type, operator and CPU.
+ *
+ * to = a op b, element by element; `to` may be `a` or `b` exactly, any other overlap is
+ * not allowed; no alignment is needed, not even the element's own. fp16 and bf16 are
+ * computed in fp32 and rounded once, to nearest even. AVX2 and plain C give equal bits.
+ */
+#ifndef EXEC_KERNELS_H
+#define EXEC_KERNELS_H
+
+#include <stdint.h>
+
+#include <rondo/types.h>
+
+/* `divisor` is used by the completing reduction of an average, ignored elsewhere. */
+typedef void (*rondo_kernel)(void *to, const void *a, const void *b, uint64_t count,
+                             uint32_t divisor);
+
+/* Which reduction of a collective: an average divides in the completing one only. */
+typedef enum rondo_kernel_place {
+    RONDO_KERNEL_PARTIAL,
+    RONDO_KERNEL_FINAL
+} rondo_kernel_place;
+
+/* rondo_kernel_find - never null for a valid type and operator. */
+rondo_kernel
+rondo_kernel_find(rondo_dtype dtype, rondo_op op, rondo_kernel_place place);
+
+/* rondo_copy - memory that may be in use by others: like memcpy, with streaming stores
+ * where `bytes` is far beyond the caches and that is faster. */
+void
+rondo_copy(void *to, const void *from, uint64_t bytes);
+
+#endif /* EXEC_KERNELS_H */

@@ -30,14 +30,15 @@ duration() {
     fi
 }
 
-# The packages of the list that dpkg does not know as installed.
-missing_packages() {
-    local have
+# Sets `missing` to the packages of the list that dpkg does not know as installed.
+find_missing() {
+    local have name
+    # dpkg-query fails when it does not know one of the names; it still lists the others.
     have=$(dpkg-query -W -f='${db:Status-Abbrev}|${Package}\n' "${packages[@]}" \
-        2>/dev/null | sed -n 's/^ii *|//p')
-    local name
+        2>/dev/null || true)
+    missing=()
     for name in "${packages[@]}"; do
-        grep -qxF -- "$name" <<<"$have" || printf '%s\n' "$name"
+        grep -q -- "^ii *|$name\$" <<<"$have" || missing+=("$name")
     done
 }
 
@@ -54,7 +55,7 @@ install_missing() {
     command -v dpkg-query >/dev/null ||
         die "this script knows Debian's packages only; install by hand: ${packages[*]}"
     local missing
-    mapfile -t missing < <(missing_packages)
+    find_missing
     if ((${#missing[@]} == 0)); then
         say "Packages: all ${#packages[@]} are installed"
         return

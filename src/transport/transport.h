@@ -47,8 +47,10 @@ typedef struct rondo_incoming {
 
 typedef struct rondo_transport rondo_transport;
 
-/* Handles one active message; the memory is valid during the call only. */
-typedef void (*rondo_am_function)(uint32_t from, uint32_t channel, const void *header,
+/* Handles one active message; the memory is valid during the call only. False: not taken
+ * (nobody listens on that channel yet); it stays at the head and is offered again at the
+ * next am_poll, and nothing behind it from that peer is delivered before it. */
+typedef bool (*rondo_am_function)(uint32_t from, uint32_t channel, const void *header,
                                   size_t header_bytes, const void *payload,
                                   size_t payload_bytes, void *user);
 

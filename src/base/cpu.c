@@ -30,9 +30,8 @@ rondo_cpu_has_avx2(void)
 #endif
 }
 
-/* Cores of the cgroup v2 quota of our own group, or UINT32_MAX without one. */
-static uint32_t
-quota_cores(void)
+uint32_t
+rondo_cpu_quota(void)
 {
     char path[512] = "/sys/fs/cgroup";
     char line[448];
@@ -61,17 +60,20 @@ quota_cores(void)
     return quota < period ? 1 : (uint32_t)(quota / period);
 }
 
-uint32_t
-rondo_cpu_usable(void)
+void
+rondo_cpu_mask(uint64_t mask[RONDO_CPUS_MAX / 64])
 {
-    cpu_set_t mask;
-    uint32_t cores = 1;
+    cpu_set_t set;
 
-    CPU_ZERO(&mask);
-    if (sched_getaffinity(0, sizeof mask, &mask) == 0) {
-        const int allowed = CPU_COUNT(&mask);
-        cores = allowed > 0 ? (uint32_t)allowed : 1;
+    memset(mask, 0, RONDO_CPUS_MAX / 8);
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0) {
+        mask[0] = 1;
+        return;
     }
-    const uint32_t quota = quota_cores();
-    return quota < cores ? quota : cores;
+    for (uint32_t cpu = 0; cpu < RONDO_CPUS_MAX && cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, &set)) {
+            mask[cpu / 64] |= UINT64_C(1) << (cpu % 64);
+        }
+    }
 }

@@ -9,10 +9,16 @@
 bool
 rondo_cpu_has_avx2(void);
 
-/* rondo_cpu_usable - cores this process may really use: affinity mask and cgroup quota,
- * rounded down, at least 1. */
+/* Processors that an affinity mask has room for. */
+#define RONDO_CPUS_MAX 1024
+
+/* rondo_cpu_mask - the processors this thread may run on, one bit each. */
+void
+rondo_cpu_mask(uint64_t mask[RONDO_CPUS_MAX / 64]);
+
+/* rondo_cpu_quota - whole cores of the cgroup's quota; UINT32_MAX without one. */
 uint32_t
-rondo_cpu_usable(void);
+rondo_cpu_quota(void);
 
 /* A pause inside a polling loop. */
 static inline void

@@ -1,0 +1,39 @@
+/* exchange.h - the gradient, and how it becomes the mean over all ranks: the trainer's
+ * use of rondo/sync.h. With --mode none the same calls are made and nothing is sent. */
+#ifndef TRAINER_EXCHANGE_H
+#define TRAINER_EXCHANGE_H
+
+#include "model.h"
+#include "options.h"
+#include "ranks.h"
+
+typedef struct exchange {
+    const ranks *all;
+    uint32_t layers;
+    rondo_sync *sync;
+    float *gradient; /* Of all parameters, and the loss: see model.h. */
+    uint32_t weight[MODEL_LAYERS_MAX]; /* What the synchroniser calls them. */
+    uint32_t bias[MODEL_LAYERS_MAX];
+    uint32_t loss;
+    rondo_status failed; /* The first failure during backward. */
+    double wait_seconds; /* Spent in exchange_wait, all steps together. */
+    double payload_bytes;
+} exchange;
+
+/* `all` must outlive the result. Collective. */
+TRAINER_MUST_USE bool
+exchange_create(const ranks *all, const model *net, const options *o, exchange *result,
+                problem *why);
+void
+exchange_free(exchange *e);
+
+/* One step: begin; backward, which says of each layer when its gradient is complete
+ * (exchange_layer_done is a layer_done.call, its user the exchange); wait. */
+TRAINER_MUST_USE bool
+exchange_begin(exchange *e, problem *why);
+void
+exchange_layer_done(void *user, uint32_t layer);
+TRAINER_MUST_USE bool
+exchange_wait(exchange *e, problem *why);
+
+#endif

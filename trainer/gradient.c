@@ -1,0 +1,95 @@
+/* gradient.c - the gradient of a rank's part of a step (see gradient.h). */
+#include "gradient.h"
+
+#include "clones.h"
+#include "memory.h"
+
+#include <stddef.h>
+
+void
+gradient_direct(const gradient_of *of, sampler_part samples, float *gradient,
+                layer_done done)
+{
+    tape *t = of->t;
+    t->samples = samples.count;
+    data_gather(of->images, samples.index, samples.count, t->x[0], t->label);
+    model_forward(of->net, of->parameter, t);
+    model_backward(of->net, of->parameter, of->scale, t, gradient, done);
+}
+
+/* Where n pieces are cut in two. Even counts are halved, so that a power of two of ranks
+ * finds its parts as whole branches. */
+static uint32_t
+left_of(uint32_t pieces)
+{
+    return (pieces + 1) / 2;
+}
+
+bool
+gradient_tree_create(const model *net, uint32_t pieces, uint32_t piece,
+                     gradient_tree *result, problem *why)
+{
+    gradient_tree tree = {.piece = piece, .count = net->parameters + 1};
+    for (uint32_t n = pieces; n > 1; n = left_of(n)) {
+        float *spare = memory_floats(tree.count, why);
+        if (spare == NULL) {
+            gradient_tree_free(&tree);
+            return false;
+        }
+        tree.spare[tree.levels++] = spare;
+    }
+    *result = tree;
+    return true;
+}
+
+void
+gradient_tree_free(gradient_tree *tree)
+{
+    for (uint32_t level = 0; level < tree->levels; level++) {
+        memory_free(tree->spare[level]);
+    }
+    *tree = (gradient_tree){.levels = 0};
+}
+
+TRAINER_CLONES static void
+add(uint64_t count, const float *restrict term, float *restrict sum)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        sum[i] += term[i];
+    }
+}
+
+/* level: how far below the root, and so which spare vector is free. */
+static void
+sum_pieces(const gradient_tree *tree, const gradient_of *of, sampler_part samples,
+           uint32_t level, float *sum)
+{
+    const uint32_t pieces = samples.count / tree->piece;
+    if (pieces == 1) {
+        gradient_direct(of, samples, sum, (layer_done){.call = NULL});
+        return;
+    }
+    sampler_part left = samples;
+    left.count = left_of(pieces) * tree->piece;
+    const sampler_part right = {.index = samples.index + left.count,
+                                .count = samples.count - left.count};
+    float *spare = tree->spare[level];
+    sum_pieces(tree, of, left, level + 1, sum);
+    sum_pieces(tree, of, right, level + 1, spare);
+    add(tree->count, spare, sum);
+}
+
+void
+gradient_by_tree(const gradient_tree *tree, const gradient_of *of, sampler_part samples,
+                 float *gradient)
+{
+    sum_pieces(tree, of, samples, 0, gradient);
+}
+
+TRAINER_CLONES void
+gradient_multiply(const model *net, float factor, float *gradient)
+{
+    for (uint64_t i = 0; i <= net->parameters; i++) {
+        gradient[i] *= factor;
+    }
+}

@@ -1,0 +1,145 @@
+/* setup.c - everything a run needs, made and checked before the first step. */
+#include "trainer.h"
+
+#include "agree.h"
+#include "evaluate.h"
+#include "memory.h"
+
+#include <inttypes.h>
+
+#define GLOBAL_BATCH_MAX 0x7fffffffu
+
+static bool
+plan_canonical(const options *o, uint32_t ranks_count, uint32_t global_batch,
+               uint32_t *pieces, problem *why)
+{
+    if ((ranks_count & (ranks_count - 1)) != 0) {
+        return problem_usage(
+            why, "--canonical on %u ranks: allowed are 1, 2, 4, 8, ...", ranks_count);
+    }
+    if (global_batch % (o->micro_batch * ranks_count) != 0) {
+        return problem_usage(why,
+                             "--canonical: a global batch of %u is not made of whole "
+                             "--micro-batch %" PRIu64 " pieces, as many on each of %u "
+                             "rank(s)",
+                             global_batch, o->micro_batch, ranks_count);
+    }
+    *pieces = (uint32_t)(global_batch / o->micro_batch / ranks_count);
+    return true;
+}
+
+bool
+trainer_plan(const options *o, uint32_t ranks_count, batch_plan *plan, problem *why)
+{
+    const uint64_t global =
+        o->global_batch > 0 ? o->global_batch : o->batch * ranks_count;
+    batch_plan result = {.pieces = 0};
+    bool good = true;
+    if (global < ranks_count) {
+        good = problem_usage(why,
+                             "--global-batch %" PRIu64 " on %u ranks: each rank "
+                             "needs an image in a step",
+                             global, ranks_count);
+    } else if (global > GLOBAL_BATCH_MAX) {
+        good =
+            problem_usage(why, "--batch %" PRIu64 " on %u ranks: more than %u in all",
+                          o->batch, ranks_count, GLOBAL_BATCH_MAX);
+    } else {
+        result.global_batch = (uint32_t)global;
+    }
+    if (good && o->canonical) {
+        good = plan_canonical(o, ranks_count, result.global_batch, &result.pieces, why);
+    }
+    if (!good) {
+        why->known_to_all = true; /* All ranks have the options and the count. */
+        return false;
+    }
+    *plan = result;
+    return true;
+}
+
+static void
+fill_in_run(trainer *t, uint32_t global_batch, uint64_t data_fingerprint)
+{
+    const uint32_t steps = sampler_steps(&t->order);
+    t->run = (run_record){.o = t->o,
+                          .net = &t->net,
+                          .ranks = t->all->count,
+                          .global_batch = global_batch,
+                          .steps = steps * t->o->epochs,
+                          .steps_per_epoch = steps,
+                          .train_images = t->set->train.images,
+                          .test_images = t->set->test.images,
+                          .data_fingerprint = data_fingerprint};
+}
+
+/* Vectors and buffers of this rank. */
+static bool
+create_local(trainer *t, const batch_plan *plan, problem *why)
+{
+    const options *o = t->o;
+    if (!sampler_create(o->seed, t->set->train.images, plan->global_batch, &t->order,
+                        why)) {
+        return false;
+    }
+    uint32_t samples = sampler_part_max(&t->order, t->all->count);
+    if (o->canonical) {
+        samples = (uint32_t)o->micro_batch;
+        if (!gradient_tree_create(&t->net, plan->pieces, samples, &t->tree, why)) {
+            return false;
+        }
+    }
+    samples = samples > EVALUATE_CHUNK ? samples : EVALUATE_CHUNK;
+    t->parameter = memory_floats(t->net.parameters, why);
+    return t->parameter != NULL && tape_create(&t->net, samples, &t->t, why) &&
+           optimiser_create(t->net.parameters, o->momentum, o->weight_decay,
+                            &t->descent, why);
+}
+
+/* What all ranks do together. */
+static bool
+create_shared(trainer *t, problem *why)
+{
+    /* Rank 0's parameters are everybody's: that ranks could compute the same ones is no
+     * proof that they did. */
+    if (t->all->rank == 0) {
+        model_initialise(&t->net, t->o->seed, t->parameter);
+    }
+    return exchange_create(t->all, &t->net, t->o, &t->exchange, why) &&
+           ranks_share(t->all, t->parameter, t->net.parameters, why);
+}
+
+bool
+trainer_create(const ranks *all, const options *o, const data_set *set, double began,
+               trainer *t, problem *why)
+{
+    *t = (trainer){.all = all, .o = o, .set = set, .began = began};
+    const uint64_t fingerprint = data_fingerprint(set);
+    batch_plan plan;
+    if (!agree_settings(all, o, fingerprint, why) ||
+        !trainer_plan(o, all->count, &plan, why)) {
+        return false;
+    }
+    t->net = model_shape(set->train.pixels, o->hidden_count, o->hidden, DATA_CLASSES);
+    if (!create_local(t, &plan, why) || !create_shared(t, why)) {
+        return false;
+    }
+    fill_in_run(t, plan.global_batch, fingerprint);
+    t->progress = progress_create(&t->run, all->rank);
+    const char *path = all->rank == 0 ? o->metrics : NULL;
+    return metrics_open(path, &t->metrics, why) &&
+           metrics_run(&t->metrics, &t->run, why);
+}
+
+void
+trainer_free(trainer *t)
+{
+    progress_end_line(&t->progress);
+    metrics_close(&t->metrics);
+    exchange_free(&t->exchange);
+    optimiser_free(&t->descent);
+    tape_free(&t->t);
+    memory_free(t->parameter);
+    gradient_tree_free(&t->tree);
+    sampler_free(&t->order);
+}

@@ -63,6 +63,11 @@ rondo_plan_start(rondo_plan *plan, const rondo_binding *binding);
 RONDO_MUST_USE rondo_status
 rondo_plan_poll(rondo_plan *plan);
 
+/* rondo_plan_moves - grows whenever a poll moved anything (a piece, a step, a slice of a
+ * long step): a waiting rank that sees it grow does not go to sleep. Cheap. */
+uint64_t
+rondo_plan_moves(const rondo_plan *plan);
+
 /* rondo_plan_standing - where it stands. */
 void
 rondo_plan_standing(const rondo_plan *plan, rondo_standing *standing);

@@ -60,6 +60,9 @@ typedef enum rondo_buffer {
 /* For rondo_slice.owner: this rank's own memory. */
 #define RONDO_OWN UINT32_MAX
 
+/* For rondo_step.reader: there is no such step. */
+#define RONDO_NO_STEP UINT64_MAX
+
 /* A run of elements in one buffer of one rank. */
 typedef struct rondo_slice {
     uint64_t first;      /* element at which it begins */
@@ -90,6 +93,8 @@ typedef struct rondo_step {
     rondo_slice b;     /* read: reduce only */
     uint64_t needs_at; /* first entry in rondo_schedule.needs */
     uint64_t needs;    /* number of entries: earlier steps that must be done before */
+    uint64_t reader; /* recv into scratch: the step that reads all of it as one operand
+                        * and is the only one to read any; else RONDO_NO_STEP */
 } rondo_step;
 
 /* A schedule, owned by whoever called rondo_schedule_create. Read it, never write it. */
@@ -181,7 +186,8 @@ RONDO_MUST_USE rondo_status
 rondo_schedule_parse(FILE *in, rondo_schedule **schedule);
 
 /* rondo_coll_in_count, rondo_coll_out_count - elements of the caller's buffers: nranks
- * times count where the collective gathers or scatters, 0 for a barrier. */
+ * times count where the collective gathers or scatters; 0 for a barrier, for IN of a
+ * broadcast and OUT of a reduce on ranks other than the root. */
 uint64_t
 rondo_coll_in_count(const rondo_coll *coll);
 uint64_t

@@ -1,0 +1,50 @@
+/* walks.h - what several algorithms share: segments, turns of a ring, trees. */
+#ifndef ALGOS_WALKS_H
+#define ALGOS_WALKS_H
+
+#include "schedule/schedule.h"
+
+/* Segments whose turns are appended alternately, so that one moves while the sum of the
+ * other is being formed. More would not fit the caches. */
+#define RONDO_LANES 2
+
+/* rondo_segments - into how many segments the vector is cut; 1 at least. */
+uint64_t
+rondo_segments(const rondo_coll *coll);
+
+/* rondo_segment - the part of `vector` that is segment `index`. */
+rondo_slice
+rondo_segment(const rondo_coll *coll, rondo_slice vector, uint64_t index);
+
+/*
+ * One lane of a ring. Partial sums live in two slots of scratch in turn, so OUT is
+ * written once, by results.
+ */
+typedef struct rondo_ring {
+    const rondo_coll *coll;
+    uint64_t room;       /* elements of the longest block */
+    rondo_slice slot[2]; /* what was heard in even and in odd turns */
+} rondo_ring;
+
+/* rondo_ring_make - a lane whose vectors are at most `count` elements long. */
+rondo_ring
+rondo_ring_make(const rondo_coll *coll, rondo_schedule *schedule, uint64_t count);
+
+/* rondo_ring_block - block `index` of `vector`, cut into one block per rank. */
+rondo_slice
+rondo_ring_block(const rondo_ring *ring, rondo_slice vector, uint32_t index);
+
+/* rondo_ring_reduce - turn `turn` of nranks - 1: pass the block on that was heard last,
+ * hear another, add mine. Block b is summed from rank b + 1 round to rank b; the last
+ * turn completes my own block, into `own`. */
+void
+rondo_ring_reduce(const rondo_ring *ring, rondo_schedule *schedule, rondo_slice vector,
+                  rondo_slice own, uint32_t turn);
+
+/* rondo_ring_gather - turn `turn` of nranks - 1: pass on the block of `vector` that came
+ * last, my own at first; receive another. */
+void
+rondo_ring_gather(const rondo_ring *ring, rondo_schedule *schedule, rondo_slice vector,
+                  uint32_t turn);
+
+#endif /* ALGOS_WALKS_H */

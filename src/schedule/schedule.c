@@ -1,0 +1,295 @@
+/* schedule.c - the builder: appends steps, keeps the status sticky. */
+#include "schedule/schedule.h"
+
+#include "base/alloc.h"
+#include "base/check.h"
+#include "base/error.h"
+#include "schedule/deps.h"
+
+static rondo_status
+check_coll(const rondo_coll *coll)
+{
+    uint64_t bytes = 0;
+
+    if ((uint32_t)coll->kind >= RONDO_COLLS) {
+        return rondo_error(RONDO_ERR_ARG, "%d is not a collective", (int)coll->kind);
+    }
+    if (coll->nranks == 0 || coll->nranks == RONDO_OWN) {
+        return rondo_error(RONDO_ERR_ARG, "%u is not a number of ranks", coll->nranks);
+    }
+    if (coll->rank >= coll->nranks) {
+        return rondo_error(RONDO_ERR_ARG, "rank %u is not one of %u", coll->rank,
+                           coll->nranks);
+    }
+    if (coll->root >= coll->nranks) {
+        return rondo_error(RONDO_ERR_ARG, "root %u is not one of the %u ranks",
+                           coll->root, coll->nranks);
+    }
+    return rondo_size(coll->count, coll->nranks, &bytes);
+}
+
+rondo_status
+rondo_schedule_create(const rondo_coll *coll, rondo_schedule **schedule)
+{
+    void *memory = NULL;
+    rondo_status status = check_coll(coll);
+
+    if (status == RONDO_OK) {
+        status = rondo_alloc_zero(sizeof(rondo_schedule), &memory);
+    }
+    if (status != RONDO_OK) {
+        return status;
+    }
+    rondo_schedule *const made = memory;
+    made->coll = *coll;
+    status = rondo_deps_create(coll, &made->deps);
+    if (status != RONDO_OK) {
+        rondo_free(made);
+        return status;
+    }
+    *schedule = made;
+    return RONDO_OK;
+}
+
+rondo_status
+rondo_schedule_seal(rondo_schedule *schedule)
+{
+    for (uint64_t index = 0; index < schedule->nsteps; index++) {
+        rondo_step *const step = &schedule->steps[index];
+
+        /* The builder kept this of every step that writes. */
+        if (step->kind != RONDO_STEP_RECV || step->to.buffer != RONDO_BUF_SCRATCH ||
+            step->reader >= schedule->nsteps) {
+            step->reader = RONDO_NO_STEP;
+        }
+    }
+    rondo_deps_destroy(schedule->deps);
+    schedule->deps = NULL;
+    return schedule->status;
+}
+
+void
+rondo_schedule_destroy(rondo_schedule *schedule)
+{
+    if (schedule == NULL) {
+        return;
+    }
+    rondo_deps_destroy(schedule->deps);
+    rondo_free(schedule->needs);
+    rondo_free(schedule->steps);
+    rondo_free(schedule);
+}
+
+rondo_slice
+rondo_slice_make(rondo_buffer buffer, uint64_t first, uint64_t count)
+{
+    return rondo_slice_of(RONDO_OWN, buffer, first, count);
+}
+
+rondo_slice
+rondo_slice_of(uint32_t owner, rondo_buffer buffer, uint64_t first, uint64_t count)
+{
+    return (rondo_slice){
+        .first = first, .count = count, .owner = owner, .buffer = buffer};
+}
+
+rondo_slice
+rondo_slice_part(rondo_slice slice, uint64_t at, uint64_t count)
+{
+    RONDO_ASSERT(at <= slice.count);
+    RONDO_ASSERT(count <= slice.count - at);
+    slice.first += at;
+    slice.count = count;
+    return slice;
+}
+
+/* A fresh run of a buffer that grows with the schedule. */
+static rondo_slice
+fresh(rondo_schedule *schedule, uint64_t *used, rondo_buffer buffer, uint64_t count)
+{
+    const rondo_slice slice = rondo_slice_make(buffer, *used, count);
+
+    if (schedule->status == RONDO_OK && __builtin_add_overflow(*used, count, used)) {
+        schedule->status = rondo_error(RONDO_ERR_ARG, "scratch of %llu elements more",
+                                       (unsigned long long)count);
+    }
+    return slice;
+}
+
+rondo_slice
+rondo_schedule_scratch(rondo_schedule *schedule, uint64_t count)
+{
+    return fresh(schedule, &schedule->scratch_count, RONDO_BUF_SCRATCH, count);
+}
+
+rondo_slice
+rondo_schedule_wire(rondo_schedule *schedule, uint64_t count)
+{
+    return fresh(schedule, &schedule->wire_count, RONDO_BUF_WIRE, count);
+}
+
+/* Whether this rank's IN and OUT are one memory with equal numbering. */
+static bool
+in_is_out(const rondo_coll *coll)
+{
+    return coll->kind == RONDO_COLL_ALL_REDUCE || coll->kind == RONDO_COLL_BROADCAST ||
+           (coll->kind == RONDO_COLL_REDUCE && coll->rank == coll->root);
+}
+
+/* One name for one memory, so that overlaps are seen: see the rules of schedule.h. */
+static rondo_slice
+canonical(const rondo_coll *coll, rondo_slice slice)
+{
+    if (slice.owner == coll->rank) {
+        slice.owner = RONDO_OWN;
+    }
+    if (!coll->in_place || slice.owner != RONDO_OWN) {
+        return slice;
+    }
+    if (slice.buffer == RONDO_BUF_IN && in_is_out(coll)) {
+        slice.buffer = RONDO_BUF_OUT;
+    } else if (slice.buffer == RONDO_BUF_IN && coll->kind == RONDO_COLL_ALL_GATHER) {
+        slice.buffer = RONDO_BUF_OUT;
+        slice.first += coll->rank * coll->count;
+    } else if (slice.buffer == RONDO_BUF_OUT &&
+               coll->kind == RONDO_COLL_REDUCE_SCATTER) {
+        slice.buffer = RONDO_BUF_IN;
+        slice.first += coll->rank * coll->count;
+    }
+    return slice;
+}
+
+static bool
+same(rondo_slice one, rondo_slice other)
+{
+    return one.first == other.first && one.count == other.count &&
+           one.owner == other.owner && one.buffer == other.buffer;
+}
+
+static void
+append(rondo_schedule *schedule, rondo_step step)
+{
+    RONDO_ASSERT(schedule->deps != NULL);
+    if (schedule->status != RONDO_OK) {
+        return;
+    }
+    rondo_status status =
+        rondo_alloc_grow((void **)&schedule->steps, schedule->nsteps,
+                         &schedule->steps_room, sizeof *schedule->steps);
+    if (status == RONDO_OK) {
+        schedule->steps[schedule->nsteps] = step;
+        status = rondo_deps_add(schedule->deps, schedule, schedule->nsteps);
+    }
+    if (status == RONDO_OK) {
+        schedule->nsteps++;
+    }
+    schedule->status = status;
+}
+
+/* Appends a step that computes `to` from `a` and, in a reduction, `b`. */
+static void
+append_local(rondo_schedule *schedule, rondo_step step)
+{
+    if (step.to.count == 0) {
+        return;
+    }
+    step.to = canonical(&schedule->coll, step.to);
+    step.a = canonical(&schedule->coll, step.a);
+    if (step.kind == RONDO_STEP_REDUCE) {
+        step.b = canonical(&schedule->coll, step.b);
+    }
+    if (step.kind == RONDO_STEP_COPY && same(step.to, step.a)) {
+        return;
+    }
+    append(schedule, step);
+}
+
+void
+rondo_schedule_send(rondo_schedule *schedule, uint32_t peer, rondo_slice from)
+{
+    RONDO_ASSERT(peer < schedule->coll.nranks);
+    RONDO_ASSERT(peer != schedule->coll.rank);
+    if (from.count > 0) {
+        append(schedule, (rondo_step){.kind = RONDO_STEP_SEND,
+                                      .peer = peer,
+                                      .a = canonical(&schedule->coll, from)});
+    }
+}
+
+void
+rondo_schedule_recv(rondo_schedule *schedule, uint32_t peer, rondo_slice to)
+{
+    RONDO_ASSERT(peer < schedule->coll.nranks);
+    RONDO_ASSERT(peer != schedule->coll.rank);
+    if (to.count > 0) {
+        append(schedule, (rondo_step){.kind = RONDO_STEP_RECV,
+                                      .peer = peer,
+                                      .to = canonical(&schedule->coll, to)});
+    }
+}
+
+void
+rondo_schedule_copy(rondo_schedule *schedule, rondo_slice to, rondo_slice from)
+{
+    RONDO_ASSERT(to.count == from.count);
+    append_local(schedule, (rondo_step){.kind = RONDO_STEP_COPY, .to = to, .a = from});
+}
+
+void
+rondo_schedule_reduce(rondo_schedule *schedule, rondo_slice to, rondo_slice a,
+                      rondo_slice b)
+{
+    RONDO_ASSERT(to.count == a.count);
+    RONDO_ASSERT(to.count == b.count);
+    append_local(schedule,
+                 (rondo_step){.kind = RONDO_STEP_REDUCE, .to = to, .a = a, .b = b});
+}
+
+void
+rondo_schedule_reduce_final(rondo_schedule *schedule, rondo_slice to, rondo_slice a,
+                            rondo_slice b)
+{
+    RONDO_ASSERT(to.count == a.count);
+    RONDO_ASSERT(to.count == b.count);
+    append_local(
+        schedule,
+        (rondo_step){
+            .kind = RONDO_STEP_REDUCE, .final = true, .to = to, .a = a, .b = b});
+}
+
+void
+rondo_schedule_encode(rondo_schedule *schedule, rondo_slice wire, rondo_slice from)
+{
+    RONDO_ASSERT(wire.buffer == RONDO_BUF_WIRE);
+    RONDO_ASSERT(wire.count == from.count);
+    append_local(schedule,
+                 (rondo_step){.kind = RONDO_STEP_ENCODE, .to = wire, .a = from});
+}
+
+void
+rondo_schedule_decode(rondo_schedule *schedule, rondo_slice to, rondo_slice wire)
+{
+    RONDO_ASSERT(wire.buffer == RONDO_BUF_WIRE);
+    RONDO_ASSERT(wire.count == to.count);
+    append_local(schedule,
+                 (rondo_step){.kind = RONDO_STEP_DECODE, .to = to, .a = wire});
+}
+
+void
+rondo_schedule_signal(rondo_schedule *schedule)
+{
+    if (schedule->status == RONDO_OK) {
+        schedule->signals++;
+    }
+    append(schedule,
+           (rondo_step){.kind = RONDO_STEP_SIGNAL, .signal = schedule->signals});
+}
+
+void
+rondo_schedule_wait(rondo_schedule *schedule, uint32_t peer, uint32_t signal)
+{
+    RONDO_ASSERT(peer < schedule->coll.nranks);
+    RONDO_ASSERT(peer != schedule->coll.rank);
+    append(schedule,
+           (rondo_step){.kind = RONDO_STEP_WAIT, .peer = peer, .signal = signal});
+}

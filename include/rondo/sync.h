@@ -11,6 +11,15 @@
  * progress and step_wait. One thread drives a synchroniser, and with it its
  * communicator. Method: bucketed all-reduce overlapped with backward (Li et al.,
  * "PyTorch Distributed", VLDB 2020).
+ *
+ * A bucket takes parameters, the last one added first, until it has its bytes. Where its
+ * gradients lie one behind the other in memory they are reduced in place; otherwise they
+ * are packed into memory of the synchroniser and copied back. Which of the two may differ
+ * from rank to rank. After commit a step allocates nothing of its own.
+ *
+ * canonical gathers each bucket from all ranks and sums it as ((0 + 1) + (2 + 3)) + ...,
+ * then multiplies by 1 / nranks. It needs a power of two ranks, nranks times the memory
+ * of the gradients, and more time; it is for comparing runs, not for speed.
  */
 #ifndef RONDO_SYNC_H
 #define RONDO_SYNC_H
@@ -33,7 +42,7 @@ typedef struct rondo_sync_config {
                                   * do not depend on how many ranks share the work */
     uint64_t first_bucket_bytes; /* default 64 KiB: starts communication early */
     uint64_t bucket_bytes;       /* default 1 MiB */
-    uint64_t step_timeout_ms;    /* 0: the communicator's */
+    uint64_t step_timeout_ms;    /* 0: the communicator's; see rondo_sync_step_wait */
 } rondo_sync_config;
 
 /* What a finished step cost. */
@@ -56,7 +65,8 @@ RONDO_API void rondo_sync_config_init(rondo_sync_config *config);
  * rondo_sync_create - a synchroniser on `comm`, which it uses but does not own; keep
  * `comm` until rondo_sync_destroy. Local. `config` null: defaults.
  *
- * RONDO_ERR_ARG, RONDO_ERR_MEMORY
+ * RONDO_ERR_ARG     a value that is not allowed, canonical without a power of two ranks
+ * RONDO_ERR_MEMORY
  */
 RONDO_API RONDO_MUST_USE rondo_status rondo_sync_create(rondo_comm *comm,
                                                         const rondo_sync_config *config,
@@ -83,8 +93,11 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_sync_add(rondo_sync *sync, const cha
  * collective.
  *
  * RONDO_ERR_MISMATCH  the layouts differ; the text names a rank and the first
- *                     parameter that differs, with both sides' values. The
- *                     communicator stays good.
+ *                     parameter that differs, with both sides' values
+ * RONDO_ERR_ARG       gradients overlap in memory, here or on the rank the text names
+ * RONDO_ERR_MEMORY    likewise
+ * The broken group as in coll.h. After any other error the communicator stays good, and
+ * all ranks have got one.
  */
 RONDO_API RONDO_MUST_USE rondo_status rondo_sync_commit(rondo_sync *sync);
 
@@ -109,8 +122,15 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_sync_progress(rondo_sync *sync);
  * rondo_sync_step_wait - wait until all gradients hold the mean over all ranks. `info`
  * may be null.
  *
- * RONDO_ERR_STATE  a parameter was not marked ready; the text names it
- * The broken group as in coll.h; the text names the step and the bucket.
+ * With a step_timeout_ms, the time from this call on is limited as well: when it has
+ * passed, the communicator is aborted, so that no rank waits for one that has given up.
+ * (A silent rank is named by the communicator's own deadline only.)
+ *
+ * RONDO_ERR_STATE    a parameter was not marked ready; the text names it; mark it and
+ *                    wait again
+ * RONDO_ERR_TIMEOUT  step_timeout_ms has passed, or the communicator's deadline
+ * The broken group as in coll.h; the text names the step, the bucket, its parameters and
+ * this rank. All later calls give the same status.
  */
 RONDO_API RONDO_MUST_USE rondo_status rondo_sync_step_wait(rondo_sync *sync,
                                                            rondo_sync_step_info *info);
@@ -118,7 +138,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_sync_step_wait(rondo_sync *sync,
 /* rondo_sync_error_text - the sentence of the last error on `sync`, "" if none. */
 RONDO_API const char *rondo_sync_error_text(const rondo_sync *sync);
 
-/* rondo_sync_destroy - null is allowed; local. */
+/* rondo_sync_destroy - null is allowed; local. In the middle of a step, with buckets in
+ * flight, it aborts the communicator. */
 RONDO_API void rondo_sync_destroy(rondo_sync *sync);
 
 #ifdef __cplusplus

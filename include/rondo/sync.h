@@ -36,9 +36,9 @@ typedef enum rondo_sync_mode {
 
 /* Fill with rondo_sync_config_init, then change what differs. */
 typedef struct rondo_sync_config {
-    size_t size;                 /* of this structure, set by the init function */
-    rondo_sync_mode mode;        /* default RONDO_SYNC_ALL_REDUCE */
-    uint32_t canonical;          /* 1: one fixed binary tree over ranks, so that the bits
+    size_t size;          /* of this structure, set by the init function */
+    rondo_sync_mode mode; /* default RONDO_SYNC_ALL_REDUCE */
+    uint32_t canonical;   /* 1: one fixed binary tree over ranks, so that the bits
                                   * do not depend on how many ranks share the work */
     uint64_t first_bucket_bytes; /* default 64 KiB: starts communication early */
     uint64_t bucket_bytes;       /* default 1 MiB */
@@ -59,7 +59,8 @@ extern "C" {
 #endif
 
 /* rondo_sync_config_init - defaults in every field; `config` must not be null. */
-RONDO_API void rondo_sync_config_init(rondo_sync_config *config);
+RONDO_API void
+rondo_sync_config_init(rondo_sync_config *config);
 
 /*
  * rondo_sync_create - a synchroniser on `comm`, which it uses but does not own; keep
@@ -68,9 +69,8 @@ RONDO_API void rondo_sync_config_init(rondo_sync_config *config);
  * RONDO_ERR_ARG     a value that is not allowed, canonical without a power of two ranks
  * RONDO_ERR_MEMORY
  */
-RONDO_API RONDO_MUST_USE rondo_status rondo_sync_create(rondo_comm *comm,
-                                                        const rondo_sync_config *config,
-                                                        rondo_sync **sync);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_sync_create(rondo_comm *comm, const rondo_sync_config *config, rondo_sync **sync);
 
 /*
  * rondo_sync_add - one parameter tensor, in the order of the forward pass.
@@ -84,9 +84,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_sync_create(rondo_comm *comm,
  * RONDO_ERR_ARG    null, count 0
  * RONDO_ERR_STATE  after commit
  */
-RONDO_API RONDO_MUST_USE rondo_status rondo_sync_add(rondo_sync *sync, const char *name,
-                                                     float *grad, uint64_t count,
-                                                     uint32_t *param);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_sync_add(rondo_sync *sync, const char *name, float *grad, uint64_t count,
+               uint32_t *param);
 
 /*
  * rondo_sync_commit - plan the buckets and compare the layout with all ranks;
@@ -99,11 +99,13 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_sync_add(rondo_sync *sync, const cha
  * The broken group as in coll.h. After any other error the communicator stays good, and
  * all ranks have got one.
  */
-RONDO_API RONDO_MUST_USE rondo_status rondo_sync_commit(rondo_sync *sync);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_sync_commit(rondo_sync *sync);
 
 /* rondo_sync_step_begin - a new step. RONDO_ERR_STATE: before commit, or the last step
  * was not waited for. */
-RONDO_API RONDO_MUST_USE rondo_status rondo_sync_step_begin(rondo_sync *sync);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_sync_step_begin(rondo_sync *sync);
 
 /*
  * rondo_sync_grad_ready - the gradient of `param` is complete; it must not be touched
@@ -112,11 +114,12 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_sync_step_begin(rondo_sync *sync);
  * RONDO_ERR_ARG    no such parameter
  * RONDO_ERR_STATE  outside a step, or said twice in a step
  */
-RONDO_API RONDO_MUST_USE rondo_status rondo_sync_grad_ready(rondo_sync *sync,
-                                                            uint32_t param);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_sync_grad_ready(rondo_sync *sync, uint32_t param);
 
 /* rondo_sync_progress - move buckets in flight; never blocks. Call it between layers. */
-RONDO_API RONDO_MUST_USE rondo_status rondo_sync_progress(rondo_sync *sync);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_sync_progress(rondo_sync *sync);
 
 /*
  * rondo_sync_step_wait - wait until all gradients hold the mean over all ranks. `info`
@@ -132,15 +135,17 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_sync_progress(rondo_sync *sync);
  * The broken group as in coll.h; the text names the step, the bucket, its parameters and
  * this rank. All later calls give the same status.
  */
-RONDO_API RONDO_MUST_USE rondo_status rondo_sync_step_wait(rondo_sync *sync,
-                                                           rondo_sync_step_info *info);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_sync_step_wait(rondo_sync *sync, rondo_sync_step_info *info);
 
 /* rondo_sync_error_text - the sentence of the last error on `sync`, "" if none. */
-RONDO_API const char *rondo_sync_error_text(const rondo_sync *sync);
+RONDO_API const char *
+rondo_sync_error_text(const rondo_sync *sync);
 
 /* rondo_sync_destroy - null is allowed; local. In the middle of a step, with buckets in
  * flight, it aborts the communicator. */
-RONDO_API void rondo_sync_destroy(rondo_sync *sync);
+RONDO_API void
+rondo_sync_destroy(rondo_sync *sync);
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,9 @@
  *
  * to = a op b, element by element; `to` may be `a` or `b` exactly, any other overlap is
  * not allowed; no alignment is needed, not even the element's own. fp16 and bf16 are
- * computed in fp32 and rounded once, to nearest even. AVX2 and plain C give equal bits.
+ * computed in fp32 and rounded once, to nearest even. AVX2 and plain C give equal bits,
+ * and so do a op b and b op a: every NaN that comes out is the default quiet NaN, and
+ * of two zeros max takes +0, min -0.
  */
 #ifndef EXEC_KERNELS_H
 #define EXEC_KERNELS_H

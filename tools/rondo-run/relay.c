@@ -1,4 +1,4 @@
-/* relay.c - line assembly, prefixes, and back pressure from a slow reader to the ranks. */
+/* relay.c - line assembly, prefixes, and back pressure from a slow reader. */
 #include "relay.h"
 
 #include <errno.h>

@@ -32,11 +32,12 @@ take_turn(const rondo_ring *ring, rondo_schedule *schedule, uint64_t index,
     const rondo_slice out =
         rondo_segment(coll, rondo_slice_make(RONDO_BUF_OUT, 0, coll->count), index);
 
+    const rondo_slice own = rondo_ring_block(ring, out, coll->rank);
+
     if (turn < coll->nranks - 1) {
-        rondo_ring_reduce(ring, schedule, in, rondo_ring_block(ring, out, coll->rank),
-                          turn);
+        rondo_ring_reduce(ring, schedule, in, own, turn);
     } else {
-        rondo_ring_gather(ring, schedule, out, turn - (coll->nranks - 1));
+        rondo_ring_gather(ring, schedule, out, own, turn - (coll->nranks - 1));
     }
 }
 

@@ -75,7 +75,7 @@ rondo_ring_reduce(const rondo_ring *ring, rondo_schedule *schedule, rondo_slice 
 
 void
 rondo_ring_gather(const rondo_ring *ring, rondo_schedule *schedule, rondo_slice vector,
-                  uint32_t turn)
+                  rondo_slice own, uint32_t turn)
 {
     const uint32_t nranks = ring->coll->nranks;
     const uint32_t rank = ring->coll->rank;
@@ -83,7 +83,98 @@ rondo_ring_gather(const rondo_ring *ring, rondo_schedule *schedule, rondo_slice 
     const uint32_t heard = rondo_ring_back(given, 1, nranks);
 
     rondo_schedule_send(schedule, rondo_ring_back(rank, nranks - 1, nranks),
-                        rondo_ring_block(ring, vector, given));
+                        turn == 0 ? own : rondo_ring_block(ring, vector, given));
     rondo_schedule_recv(schedule, rondo_ring_back(rank, 1, nranks),
                         rondo_ring_block(ring, vector, heard));
+}
+
+/* The place of my child number `child`, or nranks if there is none. */
+static uint32_t
+child_place(const rondo_tree *tree, uint32_t child)
+{
+    const uint32_t nranks = tree->coll->nranks;
+    const uint64_t bit = UINT64_C(1) << child;
+
+    if (tree->place != 0 && bit >= (tree->place & -tree->place)) {
+        return nranks;
+    }
+    return bit < nranks - tree->place ? tree->place + (uint32_t)bit : nranks;
+}
+
+static uint32_t
+rank_at(const rondo_tree *tree, uint32_t place)
+{
+    return (uint32_t)(((uint64_t)tree->root + place) % tree->coll->nranks);
+}
+
+rondo_tree
+rondo_tree_make(const rondo_coll *coll, uint32_t root)
+{
+    rondo_tree tree = {.coll = coll,
+                       .root = root,
+                       .place = rondo_ring_back(coll->rank, root, coll->nranks)};
+
+    while (child_place(&tree, tree.children) < coll->nranks) {
+        tree.children++;
+    }
+    return tree;
+}
+
+void
+rondo_tree_hear(rondo_tree *tree, rondo_schedule *schedule)
+{
+    const rondo_slice whole = rondo_slice_make(RONDO_BUF_IN, 0, tree->coll->count);
+    const uint64_t segments = rondo_segments(tree->coll);
+
+    tree->room = rondo_segment(tree->coll, whole, 0).count;
+    for (uint32_t lane = 0; lane < RONDO_LANES && lane < segments; lane++) {
+        tree->heard[lane] =
+            rondo_schedule_scratch(schedule, tree->children * tree->room);
+    }
+}
+
+void
+rondo_tree_reduce(const rondo_tree *tree, rondo_schedule *schedule, rondo_slice mine,
+                  rondo_slice own, uint64_t index)
+{
+    const bool is_root = tree->place == 0;
+    const rondo_slice heard = tree->heard[index % RONDO_LANES];
+    /* OUT is the root's alone; elsewhere the first thing heard becomes the sum. */
+    const rondo_slice sum =
+        is_root ? own : rondo_slice_part(heard, 0, tree->children ? mine.count : 0);
+
+    for (uint32_t child = 0; child < tree->children; child++) {
+        const rondo_slice part =
+            rondo_slice_part(heard, child * tree->room, mine.count);
+        const uint32_t place = child_place(tree, child);
+
+        rondo_schedule_recv(schedule, rank_at(tree, place), part);
+        if (is_root && child == tree->children - 1) {
+            rondo_schedule_reduce_final(schedule, sum, mine, part);
+        } else {
+            rondo_schedule_reduce(schedule, sum, mine, part);
+        }
+        mine = sum;
+    }
+    if (!is_root) {
+        const uint32_t parent = tree->place & (tree->place - 1);
+
+        rondo_schedule_send(schedule, rank_at(tree, parent), mine);
+    }
+}
+
+void
+rondo_tree_spread(const rondo_tree *tree, rondo_schedule *schedule, rondo_slice mine,
+                  rondo_slice own)
+{
+    if (tree->place != 0) {
+        const uint32_t parent = tree->place & (tree->place - 1);
+
+        rondo_schedule_recv(schedule, rank_at(tree, parent), own);
+        mine = own;
+    }
+    /* The largest subtree first: it has the longest way to go. */
+    for (uint32_t child = tree->children; child-- > 0;) {
+        rondo_schedule_send(schedule, rank_at(tree, child_place(tree, child)), mine);
+    }
 }

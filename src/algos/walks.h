@@ -42,9 +42,42 @@ rondo_ring_reduce(const rondo_ring *ring, rondo_schedule *schedule, rondo_slice 
                   rondo_slice own, uint32_t turn);
 
 /* rondo_ring_gather - turn `turn` of nranks - 1: pass on the block of `vector` that came
- * last, my own at first; receive another. */
+ * last, in the first turn `own`, which is mine; receive another. */
 void
 rondo_ring_gather(const rondo_ring *ring, rondo_schedule *schedule, rondo_slice vector,
-                  uint32_t turn);
+                  rondo_slice own, uint32_t turn);
+
+/*
+ * A binomial tree over the ranks, counted from its root: the parent of place v is v
+ * without its lowest bit, so a child's ranks follow its parent's without a gap.
+ */
+typedef struct rondo_tree {
+    const rondo_coll *coll;
+    uint32_t root;                  /* rank at place 0 */
+    uint32_t place;                 /* mine */
+    uint32_t children;              /* how many I have */
+    uint64_t room;                  /* elements of the longest segment */
+    rondo_slice heard[RONDO_LANES]; /* one run of `room` elements per child */
+} rondo_tree;
+
+/* rondo_tree_make - my place in the tree below `root`. */
+rondo_tree
+rondo_tree_make(const rondo_coll *coll, uint32_t root);
+
+/* rondo_tree_hear - get the scratch that reductions up the tree need. */
+void
+rondo_tree_hear(rondo_tree *tree, rondo_schedule *schedule);
+
+/* rondo_tree_reduce - segment `index`: hear my children, add to `mine`, tell my parent;
+ * the root completes the result in `own`. Needs rondo_tree_hear. */
+void
+rondo_tree_reduce(const rondo_tree *tree, rondo_schedule *schedule, rondo_slice mine,
+                  rondo_slice own, uint64_t index);
+
+/* rondo_tree_spread - hear from my parent into `own`, tell my children; the root tells
+ * them `mine`. */
+void
+rondo_tree_spread(const rondo_tree *tree, rondo_schedule *schedule, rondo_slice mine,
+                  rondo_slice own);
 
 #endif /* ALGOS_WALKS_H */

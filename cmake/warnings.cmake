@@ -6,8 +6,6 @@ function(rondo_warnings target)
   if(CMAKE_C_COMPILER_ID MATCHES "Clang")
     # gcc stays silent where a mechanical edit leaves `a, b` for `a && b`.
     target_compile_options(${target} INTERFACE -Wcomma)
-  else()
-    target_compile_options(${target} INTERFACE -Wlogical-op)
   endif()
   if(RONDO_WERROR)
     target_compile_options(${target} INTERFACE -Werror)

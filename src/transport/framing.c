@@ -38,7 +38,8 @@ struct peer {
     rondo_outgoing sending; /* that rest, while `pending` */
     bool pending;
     bool handling;      /* a poll of this peer is running */
-    bool joining;       /* `in` holds the beginning of a message */
+    bool joining;       /* `in` holds a message, or its beginning */
+    bool whole;         /* all of it is there, but nobody has taken it yet */
     struct buffer in;   /* a message of several pieces, while it arrives */
     uint64_t in_filled; /* bytes of it that are there */
     uint64_t in_token;  /* the token its first piece had */
@@ -273,7 +274,8 @@ rondo_framing_send(rondo_framing *framing, uint32_t peer, const rondo_am *messag
     return send_large(framing, peer, message);
 }
 
-static void
+/* RONDO_BUSY: nobody took it. */
+static rondo_status
 deliver(uint32_t peer, uint64_t token, const void *data, rondo_am_function function,
         void *user)
 {
@@ -283,8 +285,10 @@ deliver(uint32_t peer, uint64_t token, const void *data, rondo_am_function funct
     (void)frame_read(token, &frame);
     const void *const payload =
         frame.payload_bytes == 0 ? NULL : bytes + frame.header_bytes;
-    function(peer, frame.channel, frame.header_bytes == 0 ? NULL : data,
-             frame.header_bytes, payload, frame.payload_bytes, user);
+    const bool taken =
+        function(peer, frame.channel, frame.header_bytes == 0 ? NULL : data,
+                 frame.header_bytes, payload, frame.payload_bytes, user);
+    return taken ? RONDO_OK : RONDO_BUSY;
 }
 
 static rondo_status
@@ -321,7 +325,38 @@ append(struct peer *at, uint32_t peer, const rondo_incoming *piece, uint64_t byt
     return RONDO_OK;
 }
 
-/* Take the piece at the head of the lane. RONDO_BUSY: there is none. */
+/* A message that came in pieces and is whole. RONDO_BUSY: nobody took it. */
+static rondo_status
+deliver_joined(struct peer *at, uint32_t peer, rondo_am_function function, void *user)
+{
+    const rondo_status status =
+        deliver(peer, at->in_token, at->in.data, function, user);
+
+    if (status == RONDO_OK) {
+        at->joining = false;
+        at->whole = false;
+        buffer_rest(&at->in);
+    }
+    return status;
+}
+
+/* A message of one piece goes to the function straight from the transport's memory. */
+static rondo_status
+deliver_piece(rondo_framing *framing, uint32_t peer, const rondo_incoming *piece,
+              rondo_am_function function, void *user)
+{
+    rondo_transport *const transport = framing->transport;
+    const rondo_status status =
+        deliver(peer, piece->token, piece->data, function, user);
+
+    if (status == RONDO_OK) {
+        transport->ops->consume(transport, peer, RONDO_LANE_MESSAGE);
+    }
+    return status;
+}
+
+/* Take the piece at the head of the lane. RONDO_BUSY: there is none, or nobody took the
+ * message. */
 static rondo_status
 take_piece(rondo_framing *framing, uint32_t peer, rondo_am_function function,
            void *user)
@@ -330,9 +365,12 @@ take_piece(rondo_framing *framing, uint32_t peer, rondo_am_function function,
     struct peer *const at = &framing->peers[peer];
     rondo_incoming piece;
     struct frame frame;
+
+    if (at->whole) {
+        return deliver_joined(at, peer, function, user);
+    }
     rondo_status status =
         transport->ops->peek(transport, peer, RONDO_LANE_MESSAGE, &piece);
-
     if (status != RONDO_OK) {
         return status;
     }
@@ -341,23 +379,16 @@ take_piece(rondo_framing *framing, uint32_t peer, rondo_am_function function,
     }
     const uint64_t bytes = frame.header_bytes + frame.payload_bytes;
     if (!at->joining && piece.last) {
-        if (piece.bytes != bytes) {
-            return malformed(peer, "not as long as announced");
-        }
-        deliver(peer, piece.token, piece.data, function, user);
-        transport->ops->consume(transport, peer, RONDO_LANE_MESSAGE);
-        return RONDO_OK;
+        return piece.bytes == bytes
+                   ? deliver_piece(framing, peer, &piece, function, user)
+                   : malformed(peer, "not as long as announced");
     }
     status = append(at, peer, &piece, bytes);
     if (status != RONDO_OK) {
         return status;
     }
     transport->ops->consume(transport, peer, RONDO_LANE_MESSAGE);
-    if (piece.last) {
-        at->joining = false;
-        deliver(peer, at->in_token, at->in.data, function, user);
-        buffer_rest(&at->in);
-    }
+    at->whole = piece.last;
     return RONDO_OK;
 }
 

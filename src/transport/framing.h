@@ -31,8 +31,8 @@ RONDO_MUST_USE rondo_status
 rondo_framing_send(rondo_framing *framing, uint32_t peer, const rondo_am *message);
 
 /* rondo_framing_poll - the transport's am_poll. Takes a bounded number of pieces, so
- * that a fast sender cannot keep the caller from its deadlines. From inside the
- * function, polling the same peer does nothing. */
+ * that a fast sender cannot keep the caller from its deadlines; and stops at a message
+ * that nobody takes. From inside the function, polling the same peer does nothing. */
 RONDO_MUST_USE rondo_status
 rondo_framing_poll(rondo_framing *framing, uint32_t peer, rondo_am_function function,
                    void *user);

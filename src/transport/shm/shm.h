@@ -14,12 +14,13 @@
 /* How a segment is laid out; equal on all ranks that share it. */
 typedef struct rondo_shm_layout {
     uint32_t nlocal;      /* ranks that share the segment */
-    uint32_t slots;       /* chunks in flight per channel; a power of two */
+    uint32_t slots;       /* chunks in flight per channel; a power of two, 2 to 64 */
+    uint32_t cells;       /* pieces in flight per channel; a power of two, 2 at least */
     uint64_t chunk_bytes; /* of a slot; a multiple of 64 */
 } rondo_shm_layout;
 
-/* rondo_shm_layout_default - chunk and slots by number of ranks; chunk_bytes != 0 forces
- * the chunk (RONDO_CHUNK). */
+/* rondo_shm_layout_default - all by number of ranks; chunk_bytes != 0 forces the chunk
+ * (RONDO_CHUNK), rounded up to a multiple of 64. */
 rondo_shm_layout
 rondo_shm_layout_default(uint32_t nlocal, uint64_t chunk_bytes);
 

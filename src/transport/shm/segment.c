@@ -1,0 +1,170 @@
+/* segment.c - the layout of a segment, and memory for its parts before they are used. */
+#include "transport/shm/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/error.h"
+
+/* Offsets must be the same for all who share a segment, so this is not asked for. */
+#define PAGE_BYTES UINT64_C(4096)
+
+/* Most address space that chunks of default size may take, all pairs together. */
+#define CHUNKS_BYTES_MAX (UINT64_C(2) << 30)
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+static uint64_t
+round_up(uint64_t bytes, uint64_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
+
+static uint64_t
+channels(const rondo_shm_layout *layout)
+{
+    return (uint64_t)layout->nlocal * (layout->nlocal - 1) * RONDO_LANES;
+}
+
+rondo_shm_layout
+rondo_shm_layout_default(uint32_t nlocal, uint64_t chunk_bytes)
+{
+    /* Chunks under way should stay in the caches of the two cores they are between;
+     * with many ranks, memory and address space count more. */
+    static const rondo_shm_layout by_ranks[] = {
+        {.nlocal = 4, .slots = 8, .cells = 64, .chunk_bytes = 32 << 10},
+        {.nlocal = 16, .slots = 8, .cells = 32, .chunk_bytes = 16 << 10},
+        {.nlocal = 64, .slots = 8, .cells = 16, .chunk_bytes = 8 << 10},
+        {.nlocal = UINT32_MAX, .slots = 4, .cells = 8, .chunk_bytes = 4 << 10},
+    };
+    const rondo_shm_layout *row = by_ranks;
+
+    while (nlocal > row->nlocal) {
+        row++;
+    }
+    rondo_shm_layout layout = *row;
+    layout.nlocal = nlocal;
+    if (chunk_bytes != 0) {
+        layout.chunk_bytes = round_up(chunk_bytes, RONDO_SHM_LINE);
+    }
+    while (layout.slots > 2 &&
+           channels(&layout) * layout.slots * layout.chunk_bytes > CHUNKS_BYTES_MAX) {
+        layout.slots /= 2;
+    }
+    return layout;
+}
+
+rondo_shm_segment
+rondo_shm_segment_at(const rondo_shm_layout *layout, void *memory)
+{
+    rondo_shm_segment segment = {.layout = *layout, .memory = memory};
+
+    segment.rings_at =
+        round_up(layout->nlocal * sizeof(struct rondo_shm_desk), PAGE_BYTES);
+    segment.ring_bytes =
+        round_up(sizeof(struct rondo_shm_ring) +
+                     layout->cells * (uint64_t)sizeof(struct rondo_shm_cell),
+                 RONDO_SHM_APART);
+    segment.block_bytes = round_up(
+        (uint64_t)(layout->nlocal - 1) * RONDO_LANES * segment.ring_bytes, PAGE_BYTES);
+    segment.chunks_at = segment.rings_at + layout->nlocal * segment.block_bytes;
+    segment.bytes = round_up(segment.chunks_at +
+                                 channels(layout) * layout->slots * layout->chunk_bytes,
+                             PAGE_BYTES);
+    return segment;
+}
+
+uint64_t
+rondo_shm_bytes(const rondo_shm_layout *layout)
+{
+    return rondo_shm_segment_at(layout, NULL).bytes;
+}
+
+struct rondo_shm_desk *
+rondo_shm_desk_of(const rondo_shm_segment *segment, uint32_t place)
+{
+    RONDO_ASSERT(place < segment->layout.nlocal);
+    return (struct rondo_shm_desk *)(void *)segment->memory + place;
+}
+
+/* The channel's number among those of its receiver; nobody sends to itself. */
+static uint64_t
+number_at_receiver(const rondo_shm_segment *segment, rondo_shm_pair pair,
+                   rondo_lane lane)
+{
+    const uint64_t sender = pair.from < pair.to ? pair.from : pair.from - 1;
+
+    RONDO_ASSERT(pair.from != pair.to);
+    return (uint64_t)lane * (segment->layout.nlocal - 1) + sender;
+}
+
+struct rondo_shm_ring *
+rondo_shm_ring_of(const rondo_shm_segment *segment, rondo_shm_pair pair,
+                  rondo_lane lane)
+{
+    const uint64_t number = number_at_receiver(segment, pair, lane);
+    const uint64_t block = segment->rings_at + pair.to * segment->block_bytes;
+
+    return (void *)(segment->memory + block + number * segment->ring_bytes);
+}
+
+unsigned char *
+rondo_shm_chunks_of(const rondo_shm_segment *segment, rondo_shm_pair pair,
+                    rondo_lane lane)
+{
+    const rondo_shm_layout *const layout = &segment->layout;
+    const uint64_t before = (uint64_t)pair.to * (layout->nlocal - 1) * RONDO_LANES;
+    const uint64_t number = before + number_at_receiver(segment, pair, lane);
+
+    return segment->memory + segment->chunks_at +
+           number * layout->slots * layout->chunk_bytes;
+}
+
+/*
+ * For kernels without MADV_POPULATE_WRITE: let the kernel read a byte of each page into
+ * a pipe. Where no memory is left that call fails, while our own touch would be fatal;
+ * and nothing is written, since others may be using the page already.
+ */
+static int
+touch_by_pipe(const unsigned char *first, uint64_t bytes)
+{
+    int ends[2];
+    int problem = 0;
+    char byte = 0;
+
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+        return errno;
+    }
+    for (uint64_t at = 0; at < bytes && problem == 0; at += PAGE_BYTES) {
+        if (write(ends[1], first + at, 1) != 1 || read(ends[0], &byte, 1) != 1) {
+            problem = errno;
+        }
+    }
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    return problem;
+}
+
+rondo_status
+rondo_shm_reserve(void *memory, uint64_t bytes)
+{
+    const uint64_t first = (uint64_t)(uintptr_t)memory / PAGE_BYTES * PAGE_BYTES;
+    const uint64_t end = round_up((uint64_t)(uintptr_t)memory + bytes, PAGE_BYTES);
+    unsigned char *const pages = (unsigned char *)memory - ((uintptr_t)memory - first);
+    int problem = madvise(pages, end - first, MADV_POPULATE_WRITE) == 0 ? 0 : errno;
+
+    if (problem == EINVAL || problem == ENOSYS) {
+        problem = touch_by_pipe(pages, end - first);
+    }
+    if (problem == 0) {
+        return RONDO_OK;
+    }
+    return rondo_error_errno(RONDO_ERR_MEMORY, problem,
+                             "%llu bytes of shared memory could not be had",
+                             (unsigned long long)(end - first));
+}

@@ -50,9 +50,10 @@ static void
 fold(const struct walk *walk)
 {
     const uint32_t rank = walk->coll->rank;
-    const rondo_slice heard = rondo_slice_part(walk->folded, 0, walk->in.count);
 
     if (walk->serves) {
+        const rondo_slice heard = rondo_slice_part(walk->folded, 0, walk->in.count);
+
         rondo_schedule_recv(walk->schedule, rank + walk->power, heard);
         rondo_schedule_reduce(walk->schedule, walk->out, walk->in, heard);
     } else if (rank >= walk->power) {

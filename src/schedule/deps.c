@@ -293,11 +293,7 @@ static rondo_status
 find_by_kind(rondo_deps *deps, const rondo_step *step, uint64_t newest)
 {
     uint64_t before = 0;
-    rondo_status status = find(deps, deps->fence);
 
-    if (status != RONDO_OK) {
-        return status;
-    }
     switch (step->kind) {
     case RONDO_STEP_SEND:
         before = deps->sent[step->peer];
@@ -307,14 +303,29 @@ find_by_kind(rondo_deps *deps, const rondo_step *step, uint64_t newest)
         before = deps->received[step->peer];
         deps->received[step->peer] = newest + 1;
         return find(deps, before);
-    case RONDO_STEP_WAIT:
-        deps->fence = newest + 1;
-        return RONDO_OK;
     case RONDO_STEP_SIGNAL:
         return find_all(deps, newest);
     default:
         return RONDO_OK;
     }
+}
+
+/* A wait holds back all that follows, the next wait too. What is found already and lies
+ * behind the last wait has waited for it. */
+static rondo_status
+find_fence(rondo_deps *deps, const rondo_step *step, uint64_t newest)
+{
+    const uint64_t fence = deps->fence;
+
+    if (step->kind == RONDO_STEP_WAIT) {
+        deps->fence = newest + 1;
+    }
+    for (uint64_t at = 0; at < deps->nfound; at++) {
+        if (deps->found[at] >= fence) {
+            return RONDO_OK;
+        }
+    }
+    return find(deps, fence);
 }
 
 /* Marks what the candidates themselves need: to need a candidate is enough. */
@@ -393,6 +404,9 @@ rondo_deps_add(rondo_deps *deps, rondo_schedule *schedule, uint64_t index)
     }
     if (status == RONDO_OK) {
         status = write_slice(deps, step->to, index);
+    }
+    if (status == RONDO_OK) {
+        status = find_fence(deps, step, index);
     }
     return status == RONDO_OK ? append_needs(deps, schedule, step) : status;
 }

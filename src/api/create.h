@@ -1,0 +1,28 @@
+/* create.h - the steps of creation that a split shares. */
+#ifndef API_CREATE_H
+#define API_CREATE_H
+
+#include "api/comm.h"
+
+/* rondo_comm_alloc - an empty communicator with the service acquired. */
+RONDO_MUST_USE rondo_status
+rondo_comm_alloc(uint32_t rank, uint32_t nranks, const char *name, rondo_comm **comm);
+
+/* rondo_comm_map - after addresses, cores, uid, key and settings are set: watch the
+ * other processes and make the segment, or wait for it. */
+RONDO_MUST_USE rondo_status
+rondo_comm_map(rondo_comm *comm);
+
+/* rondo_comm_segment - name, key and size of its segment. */
+rondo_segment_spec
+rondo_comm_segment(const rondo_comm *comm);
+
+/* rondo_comm_wire - make transport, routes and cache once the segment is mapped. */
+RONDO_MUST_USE rondo_status
+rondo_comm_wire(rondo_comm *comm);
+
+/* rondo_comm_create_finish - test until it is not busy, sleeping in between. */
+RONDO_MUST_USE rondo_status
+rondo_comm_create_finish(rondo_comm *comm);
+
+#endif /* API_CREATE_H */

@@ -1,0 +1,291 @@
+/* inspect.c - why an operation takes so long: calls that differ, ranks that left, and,
+ * when the deadline has come, who is to be named. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/request.h"
+#include "base/alloc.h"
+#include "base/log.h"
+
+/* How long an answer of another process's service thread may take. */
+#define ANSWER_NS (UINT64_C(400) * RONDO_NS_PER_MS)
+
+/* How often signatures of all ranks are compared while waiting. */
+#define COMPARE_NS (UINT64_C(8) * RONDO_NS_PER_MS)
+
+void
+rondo_request_text(const rondo_request *request, char *text, size_t text_bytes)
+{
+    if (request->bytes != 0 || request->token != 0) {
+        (void)snprintf(text, text_bytes, "%s rank %u",
+                       request->sending ? "send to" : "recv from", request->peer);
+        return;
+    }
+    (void)snprintf(text, text_bytes, "%s #%llu", rondo_coll_text(request->coll.kind),
+                   (unsigned long long)request->sequence);
+}
+
+static void
+signature_text(const rondo_signature *signature, char *text, size_t text_bytes)
+{
+    const rondo_coll_kind kind = (rondo_coll_kind)(signature->what - 1);
+    const bool known = signature->what >= 1 && signature->what <= RONDO_COLLS;
+    char op[24] = "";
+    char root[24] = "";
+
+    if (kind == RONDO_COLL_ALL_REDUCE || kind == RONDO_COLL_REDUCE ||
+        kind == RONDO_COLL_REDUCE_SCATTER) {
+        (void)snprintf(op, sizeof op, ", %s", rondo_op_text((rondo_op)signature->op));
+    }
+    if (kind == RONDO_COLL_BROADCAST || kind == RONDO_COLL_REDUCE) {
+        (void)snprintf(root, sizeof root, ", root %u", signature->root);
+    }
+    if (known && kind == RONDO_COLL_BARRIER) {
+        (void)snprintf(text, text_bytes, "barrier");
+        return;
+    }
+    (void)snprintf(text, text_bytes, "%s of %llu x %s%s%s",
+                   known ? rondo_coll_text(kind) : "?",
+                   (unsigned long long)signature->count,
+                   rondo_dtype_text((rondo_dtype)signature->dtype), op, root);
+}
+
+/* The first rank that made another call as our operation; RONDO_OK: none known. */
+static rondo_status
+find_mismatch(const rondo_request *request)
+{
+    const rondo_comm *const comm = request->comm;
+    char mine[128];
+    char other[128];
+    rondo_signature theirs;
+
+    for (uint32_t rank = 0; rank < comm->nranks; rank++) {
+        if (rondo_board_signature(&comm->board, rank, request->sequence, &theirs) !=
+                RONDO_OK ||
+            memcmp(&theirs, &request->signature, sizeof theirs) == 0) {
+            continue;
+        }
+        signature_text(&request->signature, mine, sizeof mine);
+        signature_text(&theirs, other, sizeof other);
+        return rondo_error(
+            RONDO_ERR_MISMATCH,
+            "operation #%llu differs: rank %u called %s, rank %u called %s",
+            (unsigned long long)request->sequence, comm->rank, mine, rank, other);
+    }
+    return RONDO_OK;
+}
+
+rondo_status
+rondo_request_mismatch(rondo_request *request)
+{
+    rondo_standing standing = {.peer = UINT32_MAX};
+    char mine[128];
+    const rondo_status status = find_mismatch(request);
+
+    if (status != RONDO_OK) {
+        return status;
+    }
+    if (request->plan != NULL) {
+        rondo_plan_standing(request->plan, &standing);
+    }
+    signature_text(&request->signature, mine, sizeof mine);
+    return rondo_error(RONDO_ERR_MISMATCH,
+                       "operation #%llu, %s: rank %u sent a message of another call "
+                       "(token %llx)",
+                       (unsigned long long)request->sequence, mine, standing.peer,
+                       (unsigned long long)standing.token_found);
+}
+
+/* A rank that destroyed its communicator without entering our operation. */
+static rondo_status
+find_left(const rondo_request *request)
+{
+    const rondo_comm *const comm = request->comm;
+    rondo_activity activity;
+
+    for (uint32_t rank = 0; rank < comm->nranks; rank++) {
+        if (rondo_board_presence(&comm->board, rank) != RONDO_LEFT) {
+            continue;
+        }
+        rondo_board_activity(&comm->board, rank, &activity);
+        if (request->token != 0) {
+            if (rank != request->peer || request->sending) {
+                continue;
+            }
+        } else if (activity.sequence > request->sequence ||
+                   (activity.sequence == request->sequence && activity.finished)) {
+            continue;
+        }
+        return rondo_error(
+            RONDO_ERR_PEER,
+            "rank %u has destroyed its communicator after operation #%llu", rank,
+            (unsigned long long)activity.sequence);
+    }
+    return RONDO_OK;
+}
+
+/* The rank that is furthest behind, ourselves left out; its activity in `behind`. */
+static uint32_t
+find_slowest(const rondo_request *request, rondo_activity *behind)
+{
+    const rondo_comm *const comm = request->comm;
+    uint32_t slowest = UINT32_MAX;
+
+    if (request->token != 0) {
+        rondo_board_activity(&comm->board, request->peer, behind);
+        return request->peer;
+    }
+    for (uint32_t rank = 0; rank < comm->nranks; rank++) {
+        rondo_activity activity;
+
+        rondo_board_activity(&comm->board, rank, &activity);
+        if (rank == comm->rank) {
+            continue;
+        }
+        if (slowest == UINT32_MAX || activity.sequence < behind->sequence ||
+            (activity.sequence == behind->sequence && activity.step < behind->step)) {
+            slowest = rank;
+            *behind = activity;
+        }
+    }
+    return slowest;
+}
+
+/* The first rank whose process does not answer; UINT32_MAX: all do. */
+static uint32_t
+find_silent(const rondo_comm *comm)
+{
+    bool *answered = NULL;
+    uint32_t silent = UINT32_MAX;
+
+    if (rondo_alloc_zero(comm->nranks * sizeof *answered, (void **)&answered) !=
+        RONDO_OK) {
+        return UINT32_MAX;
+    }
+    rondo_service_ask(comm->service, comm->addresses, comm->nranks, ANSWER_NS,
+                      answered);
+    for (uint32_t rank = 0; rank < comm->nranks && silent == UINT32_MAX; rank++) {
+        silent = answered[rank] ? UINT32_MAX : rank;
+    }
+    rondo_free(answered);
+    return silent;
+}
+
+/* The deadline has come: ask all, then name the silent one or the one furthest behind. */
+static void
+give_up(rondo_request *request, double waited_s)
+{
+    rondo_comm *const comm = request->comm;
+    rondo_activity behind = {0};
+    const uint32_t silent = find_silent(comm);
+    const uint32_t culprit =
+        silent != UINT32_MAX ? silent : find_slowest(request, &behind);
+
+    /* Asking took a while: what we waited for may be there by now. */
+    rondo_requests_progress(comm);
+    if (request->stage == RONDO_STAGE_DONE) {
+        return;
+    }
+    if (silent != UINT32_MAX) {
+        (void)rondo_error(
+            RONDO_ERR_TIMEOUT,
+            "no end after %.1f s: rank %u (process %u) does not answer; it "
+            "is stopped or stuck",
+            waited_s, silent, comm->addresses[silent].pid);
+    } else if (request->token != 0 || behind.sequence < request->sequence) {
+        (void)rondo_error(
+            RONDO_ERR_TIMEOUT,
+            "no end after %.1f s: rank %u (process %u) is alive but has not "
+            "called it; its last operation is #%llu (%s)",
+            waited_s, culprit, comm->addresses[culprit].pid,
+            (unsigned long long)behind.sequence,
+            behind.finished || behind.sequence == 0 ? "finished" : "unfinished");
+    } else {
+        (void)rondo_error(
+            RONDO_ERR_TIMEOUT,
+            "no end after %.1f s: rank %u (process %u) is furthest behind, "
+            "at step %llu of operation #%llu",
+            waited_s, culprit, comm->addresses[culprit].pid,
+            (unsigned long long)behind.step, (unsigned long long)behind.sequence);
+    }
+    (void)rondo_comm_break(comm, RONDO_ERR_TIMEOUT, culprit);
+}
+
+static void
+warn_once(rondo_request *request, uint64_t waited_ns)
+{
+    const rondo_comm *const comm = request->comm;
+    rondo_activity behind = {0};
+    char what[64];
+
+    if (request->warned || waited_ns < comm->warn_after_ms * RONDO_NS_PER_MS) {
+        return;
+    }
+    request->warned = true;
+    rondo_request_text(request, what, sizeof what);
+    const uint32_t slowest = find_slowest(request, &behind);
+    rondo_log(RONDO_LOG_WARN,
+              "%s, rank %u of %u: %s has waited %.0f s; furthest behind is rank %u, at "
+              "operation #%llu",
+              comm->name, comm->rank, comm->nranks, what, (double)waited_ns / 1e9,
+              slowest, (unsigned long long)behind.sequence);
+}
+
+static void
+publish_standing(const rondo_request *request)
+{
+    rondo_comm *const comm = request->comm;
+    rondo_standing standing = {.peer = UINT32_MAX};
+
+    if (request->token != 0) {
+        return;
+    }
+    if (request->plan != NULL) {
+        rondo_plan_standing(request->plan, &standing);
+    }
+    rondo_board_standing_set(&comm->board, standing.step, standing.peer);
+}
+
+void
+rondo_request_inspect(rondo_request *request, uint64_t now_ns)
+{
+    rondo_comm *const comm = request->comm;
+    /* A collective behind others waits for the first of them. */
+    rondo_request *const first =
+        request->stage == RONDO_STAGE_QUEUED && comm->head != NULL ? comm->head
+                                                                   : request;
+
+    if (first->started_ns == 0) {
+        first->started_ns = now_ns;
+        first->deadline_ns = rondo_deadline_ns(comm->op_timeout_ms);
+    }
+    if (now_ns - first->compared_ns >= COMPARE_NS) {
+        first->compared_ns = now_ns;
+        publish_standing(first);
+        rondo_status status = first->token == 0 ? find_mismatch(first) : RONDO_OK;
+        status = status == RONDO_OK ? find_left(first) : status;
+        if (status != RONDO_OK) {
+            (void)rondo_comm_break(comm, status, comm->rank);
+        }
+    }
+    warn_once(first, now_ns - first->started_ns);
+    if (comm->status == RONDO_OK && now_ns >= first->deadline_ns) {
+        give_up(first, (double)(now_ns - first->started_ns) / 1e9);
+    }
+    if (comm->status != RONDO_OK) {
+        rondo_requests_fail(comm);
+    }
+}
+
+rondo_status
+rondo_request_glance(rondo_request *request)
+{
+    rondo_comm *const comm = request->comm;
+    const uint64_t now_ns = rondo_now_ns();
+
+    if (now_ns - request->glanced_ns >= RONDO_NS_PER_MS) {
+        request->glanced_ns = now_ns;
+        rondo_request_inspect(request, now_ns);
+    }
+    return comm->status;
+}

@@ -1,0 +1,130 @@
+/* split.c - new communicators out of an old one, whose ranks already know each other. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/create.h"
+#include "base/alloc.h"
+#include "base/config.h"
+
+/* What each rank says about where it wants to go. */
+typedef struct wish {
+    int32_t color;
+    int32_t key;
+} wish;
+
+/* Ranks of `comm` with my colour, in their new order; returns how many. */
+static uint32_t
+choose_members(const rondo_comm *comm, const wish *wishes, uint32_t *members)
+{
+    uint32_t nmembers = 0;
+
+    for (uint32_t rank = 0; rank < comm->nranks; rank++) {
+        if (wishes[rank].color != wishes[comm->rank].color) {
+            continue;
+        }
+        uint32_t place = nmembers++;
+        /* Insertion keeps equal keys in the order of the old ranks. */
+        while (place > 0 && wishes[members[place - 1]].key > wishes[rank].key) {
+            members[place] = members[place - 1];
+            place--;
+        }
+        members[place] = rank;
+    }
+    return nmembers;
+}
+
+static rondo_status
+make_part(rondo_comm *comm, const uint32_t *members, uint32_t nmembers, int32_t color,
+          rondo_comm **part)
+{
+    const uint64_t number = comm->splits << 32 | (uint32_t)color;
+    char name[RONDO_COMM_NAME_MAX];
+    uint64_t timeout_ms = 0;
+    uint32_t place = 0;
+    rondo_comm *made = NULL;
+
+    while (members[place] != comm->rank) {
+        place++;
+    }
+    (void)snprintf(name, sizeof name, "%.30s/%d", comm->name, color);
+    rondo_status status = rondo_config_number(RONDO_CONFIG_START_TIMEOUT, 1,
+                                              UINT64_C(1) << 40, &timeout_ms);
+    if (status == RONDO_OK) {
+        status = rondo_comm_alloc(place, nmembers, name, &made);
+    }
+    if (status != RONDO_OK) {
+        return status;
+    }
+    status =
+        rondo_alloc_zero(nmembers * sizeof *made->addresses, (void **)&made->addresses);
+    for (uint32_t i = 0; status == RONDO_OK && i < nmembers; i++) {
+        made->addresses[i] = comm->addresses[members[i]];
+    }
+    made->start_deadline_ns = rondo_deadline_ns(timeout_ms);
+    made->uid = rondo_name_derive(&comm->key, "split", number);
+    made->key = rondo_key_derive(&comm->key, "split", number);
+    made->settings = comm->settings;
+    made->cores = comm->cores;
+    made->op_timeout_ms = comm->op_timeout_ms;
+    made->op_timeout_default_ms = comm->op_timeout_default_ms;
+    made->warn_after_ms = comm->warn_after_ms;
+    if (status == RONDO_OK) {
+        status = rondo_comm_map(made);
+    }
+    if (status == RONDO_OK) {
+        status = rondo_comm_create_finish(made);
+    }
+    if (status != RONDO_OK) {
+        rondo_comm_destroy(made);
+        return status;
+    }
+    *part = made;
+    return RONDO_OK;
+}
+
+static rondo_status
+split_by(rondo_comm *comm, const wish *wishes, uint32_t *members, rondo_comm **part)
+{
+    const int32_t color = wishes[comm->rank].color;
+
+    comm->splits++;
+    if (color == RONDO_NO_COLOR) {
+        *part = NULL;
+        return RONDO_OK;
+    }
+    const uint32_t nmembers = choose_members(comm, wishes, members);
+    return make_part(comm, members, nmembers, color, part);
+}
+
+rondo_status
+rondo_comm_split(rondo_comm *comm, int32_t color, int32_t key, rondo_comm **part)
+{
+    const wish mine = {color, key};
+    wish *wishes = NULL;
+    uint32_t *members = NULL;
+
+    rondo_status status = rondo_comm_usable(comm);
+    if (status == RONDO_OK && part == NULL) {
+        status = rondo_error(RONDO_ERR_ARG, "part is null");
+    }
+    if (status == RONDO_OK && color < RONDO_NO_COLOR) {
+        status = rondo_error(RONDO_ERR_ARG,
+                             "color is %d; allowed is 0 or more, or RONDO_NO_COLOR",
+                             (int)color);
+    }
+    if (status == RONDO_OK) {
+        status = rondo_alloc_zero(comm->nranks * sizeof *wishes, (void **)&wishes);
+    }
+    if (status == RONDO_OK) {
+        status = rondo_alloc_zero(comm->nranks * sizeof *members, (void **)&members);
+    }
+    if (status == RONDO_OK) {
+        status = rondo_all_gather(comm, &mine, wishes, sizeof mine, RONDO_UINT8);
+    }
+    if (status == RONDO_OK) {
+        status = split_by(comm, wishes, members, part);
+    }
+    rondo_free(members);
+    rondo_free(wishes);
+    return status == RONDO_OK ? RONDO_OK : rondo_comm_fail(comm, "split", status);
+}

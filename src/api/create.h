@@ -4,6 +4,27 @@
 
 #include "api/comm.h"
 
+/* rondo_comm_settings_read - settings and deadlines from environment and config. */
+RONDO_MUST_USE rondo_status
+rondo_comm_settings_read(rondo_comm *comm, const rondo_comm_config *config);
+
+/* rondo_comm_card_fill - what this rank tells all others. */
+void
+rondo_comm_card_fill(const rondo_comm *comm, rondo_card *card);
+
+/* rondo_comm_cards_check - one version, one host; names the rank that differs. */
+RONDO_MUST_USE rondo_status
+rondo_comm_cards_check(const rondo_comm *comm, const rondo_card *cards);
+
+/* rondo_comm_cores - cores the ranks share: all they may run on, but no more than their
+ * smallest quota. */
+uint32_t
+rondo_comm_cores(const rondo_card *cards, uint32_t ncards);
+
+/* rondo_comm_settings_adopt - rank 0's settings count; a difference goes to the log. */
+void
+rondo_comm_settings_adopt(rondo_comm *comm, const rondo_card *cards);
+
 /* rondo_comm_alloc - an empty communicator with the service acquired. */
 RONDO_MUST_USE rondo_status
 rondo_comm_alloc(uint32_t rank, uint32_t nranks, const char *name, rondo_comm **comm);

@@ -1,0 +1,174 @@
+/* attach.c - ranks that know each other become one: watched, mapped, wired. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/create.h"
+#include "base/alloc.h"
+#include "base/config.h"
+
+/* Plans kept per communicator. */
+#define PLANS_MAX       256
+#define PLANS_BYTES_MAX (UINT64_C(64) << 20)
+
+/* Polls before a waiting rank yields, where every rank has a core of its own. */
+#define SPINS_ALONE 4000
+
+/* A process of peers has ended; runs on the service thread. */
+static void
+peer_died(const rondo_address *address, void *user)
+{
+    const rondo_neighbour *const neighbour = user;
+    rondo_comm *const comm = neighbour->comm;
+    const bool ready = atomic_load(&comm->board_ready) != 0;
+    uint32_t nobody = RONDO_NOBODY;
+
+    for (uint32_t rank = 0; rank < comm->nranks; rank++) {
+        if (memcmp(&comm->addresses[rank], address, sizeof *address) != 0 ||
+            (ready && rondo_board_presence(&comm->board, rank) == RONDO_LEFT)) {
+            continue;
+        }
+        (void)atomic_compare_exchange_strong(&comm->dead_rank, &nobody, rank);
+        rondo_breakage breakage = {
+            .status = RONDO_ERR_PEER, .culprit = rank, .reporter = comm->rank};
+        (void)snprintf(breakage.text, sizeof breakage.text, "rank %u (process %u) died",
+                       rank, address->pid);
+        if (atomic_load(&comm->board_ready) != 0) {
+            (void)rondo_board_break(&comm->board, &breakage);
+        }
+        return;
+    }
+}
+
+/* Watch every other process once, however many ranks it has. */
+static rondo_status
+watch_neighbours(rondo_comm *comm)
+{
+    rondo_address mine;
+    const rondo_status status = rondo_alloc_zero(
+        comm->nranks * sizeof *comm->neighbours, (void **)&comm->neighbours);
+
+    if (status != RONDO_OK) {
+        return status;
+    }
+    rondo_service_address(comm->service, &mine);
+    for (uint32_t rank = 0; rank < comm->nranks; rank++) {
+        const rondo_address *const address = &comm->addresses[rank];
+        bool known = memcmp(address, &mine, sizeof mine) == 0;
+
+        for (uint32_t i = 0; i < comm->nneighbours && !known; i++) {
+            known = memcmp(address, &comm->addresses[comm->neighbours[i].rank],
+                           sizeof *address) == 0;
+        }
+        if (known) {
+            continue;
+        }
+        rondo_neighbour *const neighbour = &comm->neighbours[comm->nneighbours];
+        neighbour->comm = comm;
+        neighbour->rank = rank;
+        const rondo_status watched = rondo_service_watch(
+            comm->service, address, peer_died, neighbour, &neighbour->watch);
+        if (watched != RONDO_OK) {
+            return watched;
+        }
+        comm->nneighbours++;
+    }
+    return RONDO_OK;
+}
+
+/* Polls before yielding: none where ranks share cores, RONDO_SPIN where it is given. */
+static rondo_status
+read_spins(rondo_comm *comm)
+{
+    uint64_t spins = comm->nranks <= comm->cores ? SPINS_ALONE : 0;
+
+    if (strcmp(rondo_config_text(RONDO_CONFIG_SPIN), "auto") != 0) {
+        const rondo_status status =
+            rondo_config_number(RONDO_CONFIG_SPIN, 0, UINT32_MAX, &spins);
+        if (status != RONDO_OK) {
+            return status;
+        }
+    }
+    comm->spins = (uint32_t)spins;
+    return RONDO_OK;
+}
+
+/* Everything after the ranks know each other: watch, and make or await the segment. */
+rondo_status
+rondo_comm_map(rondo_comm *comm)
+{
+    rondo_status status = rondo_tune_forced_parse(comm->settings.algo, &comm->forced);
+
+    if (status == RONDO_OK) {
+        status = read_spins(comm);
+    }
+    if (status == RONDO_OK) {
+        status = watch_neighbours(comm);
+    }
+    if (status != RONDO_OK) {
+        return status;
+    }
+    comm->layout = rondo_shm_layout_default(comm->nranks, comm->settings.chunk_bytes);
+    comm->phase = RONDO_PHASE_MAP;
+    if (comm->rank != 0) {
+        return RONDO_OK;
+    }
+    const rondo_segment_spec spec = rondo_comm_segment(comm);
+    return rondo_segment_publish(comm->service, &spec, comm->addresses, comm->nranks,
+                                 &comm->segment);
+}
+
+rondo_segment_spec
+rondo_comm_segment(const rondo_comm *comm)
+{
+    const rondo_segment_spec spec = {
+        .name = comm->uid,
+        .key = comm->key,
+        .bytes = rondo_board_bytes(comm->nranks) + rondo_shm_bytes(&comm->layout),
+    };
+
+    return spec;
+}
+
+/* The transport, the routes and what calls need later; nothing here waits for peers. */
+rondo_status
+rondo_comm_wire(rondo_comm *comm)
+{
+    const uint32_t nranks = comm->nranks;
+    uint32_t *ranks = NULL;
+
+    rondo_status status = rondo_alloc_zero(nranks * sizeof *ranks, (void **)&ranks);
+    if (status != RONDO_OK) {
+        return status;
+    }
+    for (uint32_t rank = 0; rank < nranks; rank++) {
+        ranks[rank] = rank;
+    }
+    const rondo_shm_setup setup = {
+        .layout = comm->layout,
+        .memory = (unsigned char *)comm->segment + rondo_board_bytes(nranks),
+        .me = comm->rank,
+        .nranks = nranks,
+        .ranks = ranks,
+    };
+    status = rondo_shm_create(&setup, &comm->shm);
+    rondo_free(ranks);
+    if (status == RONDO_OK) {
+        status =
+            rondo_alloc_zero(nranks * sizeof *comm->routes, (void **)&comm->routes);
+    }
+    if (status == RONDO_OK) {
+        status = rondo_alloc_zero(nranks * sizeof *comm->sent_pairs,
+                                  (void **)&comm->sent_pairs);
+    }
+    if (status == RONDO_OK) {
+        status = rondo_alloc_zero(nranks * sizeof *comm->received_pairs,
+                                  (void **)&comm->received_pairs);
+    }
+    if (status == RONDO_OK) {
+        status = rondo_plan_cache_create(PLANS_MAX, PLANS_BYTES_MAX, &comm->cache);
+    }
+    for (uint32_t peer = 0; status == RONDO_OK && peer < nranks; peer++) {
+        comm->routes[peer] = peer == comm->rank ? NULL : comm->shm;
+    }
+    return status;
+}

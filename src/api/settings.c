@@ -1,0 +1,131 @@
+/* settings.c - what a rank says of itself when ranks meet, and what follows for all. */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/create.h"
+#include "base/config.h"
+#include "base/log.h"
+
+static void
+fill_settings(rondo_settings *settings, rondo_status *status)
+{
+    uint64_t check = 0;
+
+    *status = rondo_config_number(RONDO_CONFIG_CHUNK, 0, UINT64_C(1) << 26,
+                                  &settings->chunk_bytes);
+    if (*status == RONDO_OK) {
+        *status = rondo_config_number(RONDO_CONFIG_SEGMENT, 0, UINT64_C(1) << 40,
+                                      &settings->segment_bytes);
+    }
+    if (*status == RONDO_OK) {
+        *status = rondo_config_number(RONDO_CONFIG_CHECK, 0, 1, &check);
+    }
+    settings->check = (uint32_t)check;
+    (void)snprintf(settings->algo, sizeof settings->algo, "%s",
+                   rondo_config_text(RONDO_CONFIG_ALGO));
+}
+
+/* Read what the environment says about this rank; nothing else may fail later for it. */
+rondo_status
+rondo_comm_settings_read(rondo_comm *comm, const rondo_comm_config *config)
+{
+    rondo_tune_forced forced;
+    uint64_t timeout_ms = 0;
+    rondo_status status = RONDO_OK;
+
+    fill_settings(&comm->settings, &status);
+    if (status == RONDO_OK) {
+        status = rondo_tune_forced_parse(rondo_config_text(RONDO_CONFIG_ALGO), &forced);
+    }
+    if (status == RONDO_OK) {
+        status = rondo_config_number(RONDO_CONFIG_TIMEOUT, 1, UINT64_C(1) << 40,
+                                     &timeout_ms);
+    }
+    if (status == RONDO_OK) {
+        status = rondo_config_number(RONDO_CONFIG_WARN_AFTER, 0, UINT64_C(1) << 40,
+                                     &comm->warn_after_ms);
+    }
+    if (status != RONDO_OK) {
+        return status;
+    }
+    if (config->op_timeout_ms != 0) {
+        timeout_ms = config->op_timeout_ms;
+    }
+    comm->op_timeout_ms = timeout_ms;
+    comm->op_timeout_default_ms = timeout_ms;
+    return RONDO_OK;
+}
+
+void
+rondo_comm_card_fill(const rondo_comm *comm, rondo_card *card)
+{
+    memset(card, 0, sizeof *card);
+    card->version = rondo_version();
+    card->rank = comm->rank;
+    rondo_service_address(comm->service, &card->address);
+    rondo_host_key(&card->host);
+    rondo_cpu_mask(card->cpus);
+    card->quota = rondo_cpu_quota();
+    card->settings = comm->settings;
+}
+
+/* Cores the ranks share: all they may run on, but no more than their smallest quota. */
+uint32_t
+rondo_comm_cores(const rondo_card *cards, uint32_t ncards)
+{
+    uint32_t cores = 0;
+    uint32_t quota = UINT32_MAX;
+
+    for (uint32_t word = 0; word < RONDO_CPUS_MAX / 64; word++) {
+        uint64_t any = 0;
+
+        for (uint32_t i = 0; i < ncards; i++) {
+            any |= cards[i].cpus[word];
+        }
+        cores += (uint32_t)__builtin_popcountll(any);
+    }
+    for (uint32_t i = 0; i < ncards; i++) {
+        quota = cards[i].quota < quota ? cards[i].quota : quota;
+    }
+    cores = cores < quota ? cores : quota;
+    return cores == 0 ? 1 : cores;
+}
+
+rondo_status
+rondo_comm_cards_check(const rondo_comm *comm, const rondo_card *cards)
+{
+    for (uint32_t rank = 0; rank < comm->nranks; rank++) {
+        if (cards[rank].version != cards[0].version) {
+            return rondo_error(RONDO_ERR_START,
+                               "rank 0 has version %u of the library, rank %u has %u",
+                               cards[0].version, rank, cards[rank].version);
+        }
+        if (memcmp(&cards[rank].host, &cards[0].host, sizeof cards[0].host) != 0) {
+            return rondo_error(
+                RONDO_ERR_UNSUPPORTED,
+                "rank %u is on another host, network namespace or user "
+                "than rank 0; this version has no transport between hosts",
+                rank);
+        }
+    }
+    return RONDO_OK;
+}
+
+/* Rank 0's settings count; a difference is told to the log. */
+void
+rondo_comm_settings_adopt(rondo_comm *comm, const rondo_card *cards)
+{
+    if (memcmp(&comm->settings, &cards[0].settings, sizeof comm->settings) != 0) {
+        rondo_log(
+            RONDO_LOG_WARN,
+            "%s, rank %u: RONDO_ALGO, _CHUNK, _SEGMENT or _CHECK differ from rank "
+            "0's, whose values are used: algo \"%.200s\", chunk %llu, segment %llu, "
+            "check %u",
+            comm->name, comm->rank, cards[0].settings.algo,
+            (unsigned long long)cards[0].settings.chunk_bytes,
+            (unsigned long long)cards[0].settings.segment_bytes,
+            cards[0].settings.check);
+    }
+    comm->settings = cards[0].settings;
+    comm->settings.algo[sizeof comm->settings.algo - 1] = '\0';
+}

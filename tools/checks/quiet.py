@@ -15,7 +15,7 @@ RULES = [
     ("aborts", r"\babort\s*\(|\b__builtin_trap\s*\(|(?<!_)\bassert\s*\(",
      "return a status, or RONDO_ASSERT in debug builds",
      {"src/base/check.h", "src/base/check.c", "src/base/assert.h"}),
-    ("touches signal handlers", r"\b(?:signal|sigaction)\s*\(",
+    ("touches signal handlers", r"(?<!->)\b(?:signal|sigaction)\s*\(",
      "handlers belong to the host application", set()),
     ("uses an unbounded string function",
      r"\b(?:strcpy|strcat|sprintf|vsprintf|gets|strtok|atoi|atol|alloca)\s*\(",

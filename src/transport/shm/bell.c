@@ -3,13 +3,14 @@
  *
  * A sender stores a piece, then loads the receiver's `waiting`; the receiver stores
  * `waiting`, then looks for pieces. Without a full fence between the sender's two steps
- * its load may overtake its store: it sees nobody waiting while the receiver, who looked
- * before the store was visible, goes to sleep. Such a fence would cost more than all the
- * rest of a small message. Instead the first sleep after arming lasts 1 ms at most, so
- * a wake-up lost to that race costs 1 ms. Once a whole slice has passed, `waiting` has
- * been visible for far longer than a store stays in a store buffer: everything sent
- * without seeing it is found by the next look, everything sent since rings. So whoever
- * stays armed from then on sleeps as long as it likes, and idle ranks cost nothing.
+ * its load may overtake its store: it sees nobody waiting, while the receiver, who
+ * looked before the store was visible, goes to sleep. Such a fence would cost more than
+ * all the rest of a small message. Instead the first sleep after arming lasts 1 ms at
+ * most, so a wake-up lost to that race costs 1 ms. Once a whole slice has passed,
+ * `waiting` has been visible for far longer than a store stays in a store buffer:
+ * everything sent without seeing it is found by the next look, everything sent since
+ * rings. So whoever stays armed sleeps as long as it likes from then on, and ranks that
+ * have nothing to do cost nothing.
  */
 #include <errno.h>
 #include <linux/futex.h>

@@ -1,4 +1,4 @@
-/* segment.c - the layout of a segment, and memory for its parts before they are used. */
+/* segment.c - the layout of a segment, and memory for its parts before use. */
 #include "transport/shm/segment.h"
 
 #include <errno.h>

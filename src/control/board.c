@@ -17,9 +17,10 @@
 #define TEXT_TRIES   200
 #define TEXT_WAIT_NS 100000
 
-/* One entry of the ring of signatures. Words are written with release, `sequence` first,
- * and read with acquire, `sequence` again at the end: a reader that has seen a word of a
- * later operation then also sees the later `sequence`, and knows its copy to be torn. */
+/* One entry of the ring of signatures. Words are written with release, `sequence`
+ * first, and read with acquire, `sequence` again at the end: a reader that has seen a
+ * word of a later operation then also sees the later `sequence`, and knows its copy to
+ * be torn. */
 typedef struct signature_slot {
     _Atomic uint64_t sequence;
     _Atomic uint64_t what_dtype;

@@ -1,5 +1,5 @@
 /*
- * service.h - the one service thread of a process, asleep in epoll, never touching data.
+ * service.h - the one service thread of a process: asleep in epoll, no data touched.
  *
  * It watches the processes of peers (pidfds), answers "are you there?", receives the
  * descriptors of shared memory that peers publish, and serves the rendezvous. It talks
@@ -120,8 +120,8 @@ rondo_service_watch(rondo_service *service, const rondo_address *address,
 void
 rondo_service_unwatch(rondo_service *service, rondo_watch *watch);
 
-/* rondo_service_ask - ask each process whether its service thread answers; waits at most
- * `wait_ns`. answered[i] is set for each. Our own process answers. */
+/* rondo_service_ask - ask each process whether its service thread answers; waits at
+ * most `wait_ns`. answered[i] is set for each. Our own process answers. */
 void
 rondo_service_ask(rondo_service *service, const rondo_address *addresses,
                   uint32_t naddresses, uint64_t wait_ns, bool *answered);

@@ -1,6 +1,7 @@
 /* data.c - the data set (see data.h). */
 #include "data.h"
 
+#include "clones.h"
 #include "hash.h"
 #include "idx.h"
 
@@ -89,10 +90,6 @@ read_part(const char *directory, const char *prefix, data_part *part, problem *w
                         .pixels = images.size[1] * images.size[2],
                         .pixel = images.bytes,
                         .label = labels.bytes};
-    for (uint32_t byte = 0; byte < 256; byte++) {
-        /* Computed in double, rounded once. */
-        part->value[byte] = (float)((byte / 255.0 - PIXEL_MEAN) / PIXEL_DEVIATION);
-    }
     return true;
 }
 
@@ -139,15 +136,24 @@ data_fingerprint(const data_set *set)
     return hash_pair(hash_part(&set->train), hash_part(&set->test));
 }
 
+/* (byte / 255 - mean) / deviation, as one multiplication and one addition: no slower than
+ * copying, where a table of the 256 values takes a load for each pixel. */
+TRAINER_CLONES static void
+normalise(const uint8_t *restrict pixel, uint32_t count, float *restrict x)
+{
+    const float slope = (float)(1.0 / (255.0 * PIXEL_DEVIATION));
+    const float offset = (float)(-PIXEL_MEAN / PIXEL_DEVIATION);
+    for (uint32_t p = 0; p < count; p++) {
+        x[p] = (float)pixel[p] * slope + offset;
+    }
+}
+
 /* Image `image` becomes row `row` of the batch. */
 static void
 put_row(const data_part *part, uint64_t image, uint64_t row, float *x, uint8_t *label)
 {
-    const uint8_t *pixel = part->pixel + image * part->pixels;
-    float *out = x + row * part->pixels;
-    for (uint32_t p = 0; p < part->pixels; p++) {
-        out[p] = part->value[pixel[p]];
-    }
+    const uint64_t pixels = part->pixels;
+    normalise(part->pixel + image * pixels, part->pixels, x + row * pixels);
     label[row] = part->label[image];
 }
 

@@ -10,11 +10,10 @@
 #define DATA_CLASSES     10u
 
 typedef struct data_part {
-    uint32_t images;  /* How many. */
-    uint32_t pixels;  /* In one image. */
-    uint8_t *pixel;   /* images x pixels */
-    uint8_t *label;   /* images, each below DATA_CLASSES */
-    float value[256]; /* What a pixel's byte becomes in a batch. */
+    uint32_t images; /* How many. */
+    uint32_t pixels; /* In one image. */
+    uint8_t *pixel;  /* images x pixels */
+    uint8_t *label;  /* images, each below DATA_CLASSES */
 } data_part;
 
 typedef struct data_set {

@@ -89,7 +89,8 @@ gradient_by_tree(const gradient_tree *tree, const gradient_of *of, sampler_part 
 TRAINER_CLONES void
 gradient_multiply(const model *net, float factor, float *gradient)
 {
-    for (uint64_t i = 0; i <= net->parameters; i++) {
+    const uint64_t count = net->parameters + 1;
+    for (uint64_t i = 0; i < count; i++) {
         gradient[i] *= factor;
     }
 }

@@ -163,17 +163,18 @@ read_header(packed *source, uint32_t dimensions, idx *array, uint64_t *bytes,
     if (!unpack(source, header_bytes, header, &got, why)) {
         return false;
     }
+    /* Two zero bytes, 8 for unsigned bytes, the number of dimensions. Looked at first:
+     * another kind of file is more likely than one cut off in its header. */
+    const uint32_t magic = got >= 4 ? big_endian(header) : 0;
+    const uint32_t right = 0x800 + dimensions;
+    if (got >= 4 && magic != right) {
+        return problem_fail(why, "%s: magic number 0x%08x, expected 0x%08x",
+                            source->path, magic, right);
+    }
     if (got < header_bytes) {
         return problem_fail(why, "%s: truncated: %llu bytes of a %llu byte header",
                             source->path, (unsigned long long)got,
                             (unsigned long long)header_bytes);
-    }
-    /* Two zero bytes, 8 for unsigned bytes, the number of dimensions. */
-    const uint32_t magic = big_endian(header);
-    const uint32_t right = 0x800 + dimensions;
-    if (magic != right) {
-        return problem_fail(why, "%s: magic number 0x%08x, expected 0x%08x",
-                            source->path, magic, right);
     }
     *array = (idx){.dimensions = dimensions, .size = {1, 1, 1}};
     for (uint32_t d = 0; d < dimensions; d++) {

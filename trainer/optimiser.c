@@ -29,22 +29,18 @@ optimiser_free(optimiser *o)
 }
 
 /* One pass over memory: three vectors read, two written. */
-TRAINER_CLONES static void
-descend(const optimiser *o, float rate, const float *restrict gradient,
-        float *restrict parameter)
+TRAINER_CLONES void
+optimiser_step(optimiser *o, float rate, const float *restrict gradient,
+               float *restrict parameter)
 {
+    /* In locals, or the compiler thinks a store below could change them, and gives up. */
+    const uint64_t count = o->count;
     const float momentum = o->momentum;
     const float decay = o->weight_decay;
     float *restrict velocity = o->velocity;
-    for (uint64_t i = 0; i < o->count; i++) {
+    for (uint64_t i = 0; i < count; i++) {
         const float slope = gradient[i] + decay * parameter[i];
         velocity[i] = momentum * velocity[i] + slope;
         parameter[i] -= rate * velocity[i];
     }
-}
-
-void
-optimiser_step(optimiser *o, float rate, const float *gradient, float *parameter)
-{
-    descend(o, rate, gradient, parameter);
 }

@@ -1,8 +1,6 @@
 /* deps.c - which steps must wait for which, read off overlapping slices. */
 #include "schedule/deps.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "base/check.h"
 #include "schedule/ranges.h"
@@ -13,7 +11,7 @@
 /* In rondo_step.reader while the schedule is built: more than one step reads it. */
 #define SHARED (RONDO_NO_STEP - 1)
 
-/* One entry of a list of readers. Entries are never changed, so lists share tails. */
+/* An entry of a list of readers. Entries never change, so lists share tails. */
 typedef struct reading {
     uint64_t step;
     uint64_t next; /* 1 + index of the next entry; 0: none */
@@ -26,12 +24,17 @@ typedef struct mark {
     bool needed;        /* some later step needs it */
 } mark;
 
+/* What is known of one peer. */
+typedef struct peer {
+    rondo_ranges memory; /* its IN and OUT, tracked as one memory */
+    uint64_t sent;       /* 1 + the last send to it */
+    uint64_t received;   /* 1 + the last receive from it */
+} peer;
+
 struct rondo_deps {
     rondo_coll coll;
     rondo_ranges own[OWN_MEMORIES];
-    rondo_ranges *peers;    /* by rank: its IN and OUT, tracked as one memory */
-    uint64_t *sent;         /* by peer: 1 + the last send to it */
-    uint64_t *received;     /* by peer: 1 + the last receive from it */
+    peer *peers;            /* by rank */
     uint64_t fence;         /* 1 + the last wait */
     uint64_t signal;        /* 1 + the last signal */
     reading *readings;      /* of all lists */
@@ -45,37 +48,28 @@ struct rondo_deps {
     uint64_t found_room;    /* entries that fit */
 };
 
-static rondo_status
-zeroed(uint64_t count, size_t width, void **memory)
-{
-    uint64_t bytes = 0;
-    const rondo_status status = rondo_size(count, width, &bytes);
-
-    return status == RONDO_OK ? rondo_alloc_zero(bytes, memory) : status;
-}
-
 rondo_status
 rondo_deps_create(const rondo_coll *coll, rondo_deps **deps)
 {
+    uint64_t bytes = 0;
     void *memory = NULL;
-    rondo_status status = rondo_alloc_zero(sizeof(rondo_deps), &memory);
+    void *peers = NULL;
+    rondo_status status = rondo_size(coll->nranks, sizeof(peer), &bytes);
 
+    if (status == RONDO_OK) {
+        status = rondo_alloc_zero(sizeof(rondo_deps), &memory);
+    }
     if (status != RONDO_OK) {
         return status;
     }
     rondo_deps *const made = memory;
-    made->coll = *coll;
-    status = zeroed(coll->nranks, sizeof *made->peers, (void **)&made->peers);
-    if (status == RONDO_OK) {
-        status = zeroed(coll->nranks, sizeof *made->sent, (void **)&made->sent);
-    }
-    if (status == RONDO_OK) {
-        status = zeroed(coll->nranks, sizeof *made->received, (void **)&made->received);
-    }
+    status = rondo_alloc_zero(bytes, &peers);
     if (status != RONDO_OK) {
-        rondo_deps_destroy(made);
+        rondo_free(made);
         return status;
     }
+    made->coll = *coll;
+    made->peers = peers;
     *deps = made;
     return RONDO_OK;
 }
@@ -89,12 +83,10 @@ rondo_deps_destroy(rondo_deps *deps)
     for (uint32_t buffer = 0; buffer < OWN_MEMORIES; buffer++) {
         rondo_ranges_clear(&deps->own[buffer]);
     }
-    for (uint32_t rank = 0; deps->peers != NULL && rank < deps->coll.nranks; rank++) {
-        rondo_ranges_clear(&deps->peers[rank]);
+    for (uint32_t rank = 0; rank < deps->coll.nranks; rank++) {
+        rondo_ranges_clear(&deps->peers[rank].memory);
     }
     rondo_free(deps->peers);
-    rondo_free(deps->sent);
-    rondo_free(deps->received);
     rondo_free(deps->readings);
     rondo_free(deps->marks);
     rondo_free(deps->found);
@@ -139,7 +131,7 @@ memory_of(rondo_deps *deps, rondo_slice *slice)
         slice->buffer == RONDO_BUF_OUT) {
         slice->first += ahead;
     }
-    return &deps->peers[slice->owner];
+    return &deps->peers[slice->owner].memory;
 }
 
 /* Lets a range begin at both ends of `slice`, and says where the first one is. */
@@ -152,20 +144,18 @@ cut_out(rondo_ranges *memory, rondo_slice slice, rondo_ranges_place *place)
     return status == RONDO_OK ? rondo_ranges_cut(memory, slice.first, place) : status;
 }
 
-/* Keeps rondo_step.reader of the step that wrote `range` up to date: step `newest`
- * reads `slice`, of which the range is all or a part. */
+/* Keeps rondo_step.reader of step `writer` (0: nobody) up to date: `newest` reads
+ * `slice`, of which the writer's elements are a part. */
 static void
-note_reader(rondo_step *steps, const rondo_range *range, rondo_slice slice,
-            uint64_t newest)
+note_reader(rondo_step *steps, uint64_t writer, rondo_slice slice, uint64_t newest)
 {
-    if (range->writer == 0) {
+    if (writer == 0) {
         return;
     }
-    rondo_step *const writer = &steps[range->writer - 1];
-    const bool first = writer->reader == RONDO_NO_STEP;
-    const bool same =
-        writer->to.first == slice.first && writer->to.count == slice.count;
-    writer->reader = first && same ? newest : SHARED;
+    rondo_step *const step = &steps[writer - 1];
+    const bool first = step->reader == RONDO_NO_STEP;
+    const bool same = step->to.first == slice.first && step->to.count == slice.count;
+    step->reader = first && same ? newest : SHARED;
 }
 
 /* Adds `newest` to the readers of the ranges from `place` up to `end`. */
@@ -210,15 +200,21 @@ read_slice(rondo_deps *deps, rondo_step *steps, rondo_slice slice, uint64_t newe
         return status;
     }
     rondo_ranges_place place = first;
-    rondo_range *range = rondo_ranges_at(memory, place);
+    const rondo_range *range = rondo_ranges_at(memory, place);
     while (range != NULL && range->first < end) {
-        status = find(deps, range->writer);
+        const uint64_t writer = range->writer;
+
+        status = find(deps, writer);
         if (status != RONDO_OK) {
             return status;
         }
+        note_reader(steps, writer, slice, newest);
         place = rondo_ranges_next(memory, place);
-        note_reader(steps, range, slice, newest);
         range = rondo_ranges_at(memory, place);
+        if (range != NULL && range->first < end) {
+            /* Something else was written over a part: no one reads it whole. */
+            note_reader(steps, writer, slice, newest);
+        }
     }
     return add_reader(deps, memory, first, end, newest);
 }
@@ -273,7 +269,7 @@ write_slice(rondo_deps *deps, rondo_slice slice, uint64_t newest)
     return RONDO_OK;
 }
 
-/* A signal says that everything before it is done. */
+/* For a signal, which says that everything before it is done. */
 static rondo_status
 find_all(rondo_deps *deps, uint64_t newest)
 {
@@ -296,12 +292,12 @@ find_by_kind(rondo_deps *deps, const rondo_step *step, uint64_t newest)
 
     switch (step->kind) {
     case RONDO_STEP_SEND:
-        before = deps->sent[step->peer];
-        deps->sent[step->peer] = newest + 1;
+        before = deps->peers[step->peer].sent;
+        deps->peers[step->peer].sent = newest + 1;
         return find(deps, before);
     case RONDO_STEP_RECV:
-        before = deps->received[step->peer];
-        deps->received[step->peer] = newest + 1;
+        before = deps->peers[step->peer].received;
+        deps->peers[step->peer].received = newest + 1;
         return find(deps, before);
     case RONDO_STEP_SIGNAL:
         return find_all(deps, newest);

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "schedule/deps.h"
+#include "schedule/text.h"
 
 static rondo_status
 check_coll(const rondo_coll *coll)
@@ -29,7 +30,7 @@ check_coll(const rondo_coll *coll)
 }
 
 rondo_status
-rondo_schedule_create(const rondo_coll *coll, rondo_schedule **schedule)
+rondo_schedule_bare(const rondo_coll *coll, rondo_schedule **schedule)
 {
     void *memory = NULL;
     rondo_status status = check_coll(coll);
@@ -40,11 +41,23 @@ rondo_schedule_create(const rondo_coll *coll, rondo_schedule **schedule)
     if (status != RONDO_OK) {
         return status;
     }
-    rondo_schedule *const made = memory;
-    made->coll = *coll;
+    *schedule = memory;
+    (*schedule)->coll = *coll;
+    return RONDO_OK;
+}
+
+rondo_status
+rondo_schedule_create(const rondo_coll *coll, rondo_schedule **schedule)
+{
+    rondo_schedule *made = NULL;
+    rondo_status status = rondo_schedule_bare(coll, &made);
+
+    if (status != RONDO_OK) {
+        return status;
+    }
     status = rondo_deps_create(coll, &made->deps);
     if (status != RONDO_OK) {
-        rondo_free(made);
+        rondo_schedule_destroy(made);
         return status;
     }
     *schedule = made;

@@ -95,7 +95,7 @@ rondo_plan *
 rondo_plan_cache_find(rondo_plan_cache *cache, const rondo_plan_key *key);
 
 /* rondo_plan_cache_insert - the cache owns `plan` on RONDO_OK. May drop others, never
- * one whose run has not ended. */
+ * one whose run has not ended. RONDO_ERR_STATE: full of such. */
 RONDO_MUST_USE rondo_status
 rondo_plan_cache_insert(rondo_plan_cache *cache, const rondo_plan_key *key,
                         rondo_plan *plan);

@@ -30,6 +30,12 @@ rondo_plan_bytes(const rondo_plan *plan)
     return plan->block_bytes + plan->scratch_bytes;
 }
 
+uint64_t
+rondo_plan_moves(const rondo_plan *plan)
+{
+    return plan->moves;
+}
+
 void
 rondo_plan_standing(const rondo_plan *plan, rondo_standing *standing)
 {

@@ -54,6 +54,7 @@ struct rondo_plan {
     uint32_t nactive;        /* entries in active */
     uint64_t unfinished;     /* steps */
     int64_t budget_bytes;    /* of this poll */
+    uint64_t moves;          /* polls that moved anything, but for the last ones */
     bool again;              /* this poll can do more at once */
     uint8_t shift;           /* log2 of an element's bytes */
     uint32_t current;        /* the computing step that is half done, or none */

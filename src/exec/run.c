@@ -359,6 +359,7 @@ rondo_plan_poll(rondo_plan *plan)
     if (plan->status != RONDO_BUSY) {
         return plan->status;
     }
+    const uint64_t unfinished = plan->unfinished;
     plan->budget_bytes = POLL_BYTES;
     do {
         plan->again = false;
@@ -373,5 +374,7 @@ rondo_plan_poll(rondo_plan *plan)
             return RONDO_OK;
         }
     } while (plan->again && plan->budget_bytes > 0);
+    plan->moves +=
+        plan->budget_bytes != POLL_BYTES || plan->unfinished != unfinished ? 1 : 0;
     return RONDO_BUSY;
 }

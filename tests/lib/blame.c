@@ -1,0 +1,81 @@
+/* blame.c - checks on errors that come from another rank's failure. */
+#include "lib/blame.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DESTROY_MS 1000
+
+bool
+blame_only(rank_self *self, const char *text, uint32_t culprit)
+{
+    char own[32];
+    bool named = false;
+
+    (void)snprintf(own, sizeof own, "rank %u of %u", self->rank, self->nranks);
+    const char *const front = strstr(text, own);
+    const char *at = front != NULL ? front + strlen(own) : text;
+    for (at = strstr(at, "rank "); at != NULL; at = strstr(at + 1, "rank ")) {
+        if (!isdigit((unsigned char)at[5])) {
+            continue;
+        }
+        const unsigned long rank = strtoul(at + 5, NULL, 10);
+        if (!rank_expect(self, rank == culprit, "rank %u is to blame, not %lu: \"%s\"",
+                         culprit, rank, text)) {
+            return false;
+        }
+        named = true;
+    }
+    return rank_expect(self, named, "rank %u is not named in \"%s\"", culprit, text);
+}
+
+rondo_status
+blame_loop(rank_self *self, rondo_comm *comm, const call *made, uint64_t rounds)
+{
+    rondo_status status = RONDO_OK;
+
+    for (uint64_t i = 0; status == RONDO_OK && i < rounds; i++) {
+        rank_note(self, "%s %d of %d", call_text(made->kind), (int)i, (int)made->count);
+        status = call_run(comm, made);
+    }
+    return status;
+}
+
+void
+blame_leave(rank_self *self, rondo_comm *comm, const leftover *before)
+{
+    char text[RANK_TEXT_MAX];
+    const uint64_t begin_ms = test_now_ms();
+
+    rank_note(self, "destroying");
+    rondo_comm_destroy(comm);
+    const uint64_t took_ms = test_now_ms() - begin_ms;
+    rank_expect(self, took_ms < DESTROY_MS, "destroy took %d ms", (int)took_ms);
+    /* Threads share what is counted; the last one to leave would be to blame. */
+    if (self->kind == AS_PROCESSES) {
+        rank_expect(self, leftover_same(before, text, sizeof text),
+                    "left behind: %.500s", text);
+    }
+}
+
+bool
+blame_buffers(rank_self *self, call_kind kind, uint64_t count, call *made)
+{
+    float *const in = calloc(count * self->nranks, sizeof *in);
+    float *const out = calloc(count * self->nranks, sizeof *out);
+
+    *made = (call){kind, in, out, count, RONDO_FP32, RONDO_SUM, 0};
+    return rank_expect(self, in != NULL && out != NULL, "no memory for the buffers");
+}
+
+void
+blame_buffers_free(call *made)
+{
+    void *in = NULL;
+
+    memcpy(&in, &made->in, sizeof in);
+    free(in);
+    free(made->out);
+}

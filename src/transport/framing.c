@@ -100,8 +100,8 @@ keep(rondo_framing *framing, uint32_t peer, const rondo_outgoing *sending)
     framing->npending++;
 }
 
-/* Then it must be finished, even if an error stopped it: whoever flushes meets the error
- * again, and the channel is not left with half a message. */
+/* Then it must be finished, even if an error stopped it: whoever flushes meets the
+ * error again, and the channel is not left with half a message. */
 static bool
 is_half_sent(const rondo_outgoing *sending, rondo_status status)
 {

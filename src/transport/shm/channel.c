@@ -6,13 +6,13 @@
  * nobody has to be told.
  *
  * The receiver publishes how many chunks it has consumed at once, so that the sender
- * writes into memory that is still in the cache. Cells it publishes with the chunks, and
- * else only when half a ring has come together. No sender waits for cells for ever:
+ * writes into memory that is still in the cache. Cells it publishes with the chunks,
+ * and else only when half a ring has come together. No sender waits for cells for ever:
  * after each consume fewer than half a ring is unpublished. So when a sender finds the
- * ring full, more than half of it is not consumed; the receiver finds the first of these
- * pieces at the head of the channel and, on its way through them, publishes. Nothing is
- * asked of the receiver but to consume what lies at the head, which a channel without
- * any buffer would ask too.
+ * ring full, more than half of it is not consumed; the receiver finds the first of
+ * these pieces at the head of the channel and, on its way through them, publishes.
+ * Nothing is asked of the receiver but to consume what lies at the head, which a
+ * channel without any buffer would ask too.
  */
 #include <string.h>
 

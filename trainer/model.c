@@ -16,7 +16,9 @@ model_shape(uint32_t inputs, uint32_t hidden_count, const uint32_t *hidden,
 {
     model net = {.layers = hidden_count + 1};
     net.width[0] = inputs;
-    memcpy(net.width + 1, hidden, hidden_count * sizeof *hidden);
+    for (uint32_t i = 0; i < hidden_count; i++) {
+        net.width[i + 1] = hidden[i];
+    }
     net.width[net.layers] = outputs;
 
     uint64_t place = 0;

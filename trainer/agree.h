@@ -16,8 +16,8 @@ agree_settings(const ranks *all, const options *o, uint64_t data_fingerprint,
 TRAINER_MUST_USE bool
 agree_parameters(const ranks *all, uint64_t hash, uint64_t step, problem *why);
 
-/* The first rank whose hash is not the one most ranks have (of two equally frequent, the
- * one of the lower rank counts as right); `count` if all are equal. */
+/* The first rank whose hash is not the one most ranks have (of two equally frequent,
+ * the one of the lower rank counts as right); `count` if all are equal. */
 uint32_t
 agree_odd_rank(const uint64_t *hash, uint32_t count);
 

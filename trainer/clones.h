@@ -4,8 +4,8 @@
 #ifndef TRAINER_CLONES_H
 #define TRAINER_CLONES_H
 
-/* Only gcc: clang 14's attribute is young. Not under sanitizers: they are not yet set up
- * when the choice is made. */
+/* Only gcc: clang 14's attribute is young. Not under sanitizers: they are not yet set
+ * up when the choice is made. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define TRAINER_CLONES __attribute__((target_clones("avx2", "default")))

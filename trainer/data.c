@@ -136,8 +136,8 @@ data_fingerprint(const data_set *set)
     return hash_pair(hash_part(&set->train), hash_part(&set->test));
 }
 
-/* (byte / 255 - mean) / deviation, as one multiplication and one addition: no slower than
- * copying, where a table of the 256 values takes a load for each pixel. */
+/* (byte / 255 - mean) / deviation, as one multiplication and one addition: no slower
+ * than copying, where a table of the 256 values takes a load for each pixel. */
 TRAINER_CLONES static void
 normalise(const uint8_t *restrict pixel, uint32_t count, float *restrict x)
 {

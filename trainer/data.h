@@ -21,7 +21,8 @@ typedef struct data_set {
     data_part test;
 } data_set;
 
-/* Reads the four files of directory; each may be gzip'ed (name ends in .gz) or plain. */
+/* Reads the four files of directory; each may be gzip'ed (name ends in .gz) or
+ * plain. */
 TRAINER_MUST_USE bool
 data_read(const char *directory, data_set *set, problem *why);
 void

@@ -8,7 +8,8 @@
 /* Images go through in chunks whose places do not depend on who computes them. */
 #define EVALUATE_CHUNK 100u
 
-/* Some of the chunks: those from chunks * share / shares to chunks * (share + 1) / shares. */
+/* Some of the chunks: those from chunks * share / shares to chunks * (share + 1) /
+ * shares. */
 typedef struct evaluate_share {
     uint32_t share;
     uint32_t shares;

@@ -17,8 +17,8 @@ gradient_direct(const gradient_of *of, sampler_part samples, float *gradient,
     model_backward(of->net, of->parameter, of->scale, t, gradient, done);
 }
 
-/* Where n pieces are cut in two. Even counts are halved, so that a power of two of ranks
- * finds its parts as whole branches. */
+/* Where n pieces are cut in two. Even counts are halved, so that a power of two of
+ * ranks finds its parts as whole branches. */
 static uint32_t
 left_of(uint32_t pieces)
 {

@@ -1,9 +1,10 @@
 /* gradient.h - the gradient of a rank's part of a step, in one go or from a fixed tree.
  *
- * The tree is for --canonical. The step's samples are cut into pieces of equal size, each
- * piece's gradient is computed alone, and the pieces are added in pairs: a tree over
- * places in the global batch, whose shape knows nothing of ranks. Two ranks hold its two
- * halves, four ranks its four quarters; the synchroniser adds the rest of the way up.
+ * The tree is for --canonical. The step's samples are cut into pieces of equal size,
+ * each piece's gradient is computed alone, and the pieces are added in pairs: a tree
+ * over places in the global batch, whose shape knows nothing of ranks. Two ranks hold
+ * its two halves, four ranks its four quarters; the synchroniser adds the rest of the
+ * way up.
  */
 #ifndef TRAINER_GRADIENT_H
 #define TRAINER_GRADIENT_H

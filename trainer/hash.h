@@ -1,5 +1,6 @@
-/* hash.h - 64-bit hashes that tell whether ranks hold the same bits. Not for adversaries.
- * Vectors that differ in a single 32-bit word always differ in their hash. */
+/* hash.h - 64-bit hashes that tell whether ranks hold the same bits. Not for
+ * adversaries. Vectors that differ in a single 32-bit word always differ in their
+ * hash. */
 #ifndef TRAINER_HASH_H
 #define TRAINER_HASH_H
 

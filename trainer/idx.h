@@ -1,8 +1,8 @@
 /* idx.h - reads IDX files, the format of MNIST and Fashion-MNIST, gzip'ed or plain.
  *
- * A file is a big-endian header (a magic number, then one 32-bit size per dimension) and
- * the bytes of the array, last dimension fastest. Everything in the header is checked
- * before it is used, and a file must end exactly where its header says. */
+ * A file is a big-endian header (a magic number, then one 32-bit size per dimension)
+ * and the bytes of the array, last dimension fastest. Everything in the header is
+ * checked before it is used, and a file must end exactly where its header says. */
 #ifndef TRAINER_IDX_H
 #define TRAINER_IDX_H
 

@@ -64,7 +64,7 @@ bias_backward(layer_shape shape, const float *dz, float *db)
     }
 }
 
-/* --- bias and rectifier: one pass each way ---------------------------------------- */
+/* --- bias and rectifier: one pass each way --------------------------------------- */
 
 TRAINER_CLONES void
 bias_relu_forward(layer_shape shape, const float *b, float *z)
@@ -94,7 +94,7 @@ bias_relu_backward(layer_shape shape, const float *y, float *dy, float *db)
     }
 }
 
-/* --- softmax and cross entropy ------------------------------------------------------ */
+/* --- softmax and cross entropy --------------------------------------------------- */
 
 /* The loss of one sample; row[M] becomes its gradient. */
 static double

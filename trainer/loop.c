@@ -29,8 +29,8 @@ compute_gradient(trainer *t, sampler_part mine)
             (layer_done){.call = exchange_layer_done, .user = &t->exchange});
         return;
     }
-    /* The pieces' bits must not know the number of ranks. That is a power of two, and so
-     * multiplying by it here and dividing in the exchange change no bits. */
+    /* The pieces' bits must not know the number of ranks. That is a power of two, and
+     * so multiplying by it here and dividing in the exchange change no bits. */
     of.scale = 1.0f / batch;
     gradient_by_tree(&t->tree, &of, mine, gradient);
     gradient_multiply(&t->net, ranks_count, gradient);
@@ -129,8 +129,8 @@ train_epoch(trainer *t, epoch_record *r, problem *why)
     return true;
 }
 
-/* Equal parameters: the ranks share the test images. Otherwise rank 0 speaks for itself,
- * and on other ranks the result means nothing. */
+/* Equal parameters: the ranks share the test images. Otherwise rank 0 speaks for
+ * itself, and on other ranks the result means nothing. */
 static bool
 test_accuracy(trainer *t, double *accuracy, problem *why)
 {

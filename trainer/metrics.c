@@ -38,8 +38,8 @@ write_line(metrics *m, json_t *record, problem *why)
                                    errno != 0 ? strerror(errno) : "cannot write");
 }
 
-/* JSON's numbers are doubles to most readers: 64 bits go as 16 hexadecimal digits. A hash
- * that was not taken is left out (the * of json_pack's format). */
+/* JSON's numbers are doubles to most readers: 64 bits go as 16 hexadecimal digits. A
+ * hash that was not taken is left out (the * of json_pack's format). */
 static json_t *
 hash_text(hash_record hash)
 {

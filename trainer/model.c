@@ -1,5 +1,5 @@
-/* model.c - a multi-layer perceptron, forward and backward (see model.h). The letters N,
- * K and M are those of layers.h. */
+/* model.c - a multi-layer perceptron, forward and backward (see model.h). The letters
+ * N, K and M are those of layers.h. */
 #include "model.h"
 
 #include "layers.h"

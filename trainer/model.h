@@ -35,7 +35,8 @@ typedef struct tape {
     uint8_t *label;                  /* N */
 } tape;
 
-/* Called during backward when the gradients of a layer are complete, last layer first. */
+/* Called during backward when the gradients of a layer are complete, last layer
+ * first. */
 typedef struct layer_done {
     void (*call)(void *user, uint32_t layer);
     void *user;

@@ -33,7 +33,8 @@ TRAINER_CLONES void
 optimiser_step(optimiser *o, float rate, const float *restrict gradient,
                float *restrict parameter)
 {
-    /* In locals, or the compiler thinks a store below could change them, and gives up. */
+    /* In locals, or the compiler thinks a store below could change them, and gives
+     * up. */
     const uint64_t count = o->count;
     const float momentum = o->momentum;
     const float decay = o->weight_decay;

@@ -1,5 +1,5 @@
-/* option_table.h - the one list of options: what each is called, what it may be, where it
- * goes. Reading, checking across ranks and --help all follow it. */
+/* option_table.h - the one list of options: what each is called, what it may be, where
+ * it goes. Reading, checking across ranks and --help all follow it. */
 #ifndef TRAINER_OPTION_TABLE_H
 #define TRAINER_OPTION_TABLE_H
 

@@ -60,7 +60,8 @@ typedef struct option_text {
     char value[OPTIONS_VALUE_MAX];
 } option_text;
 
-/* The options that must be the same on all ranks, in a fixed order; returns how many. */
+/* The options that must be the same on all ranks, in a fixed order; returns how
+ * many. */
 uint32_t
 options_shared(const options *o, option_text text[OPTIONS_MAX]);
 

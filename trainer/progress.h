@@ -27,7 +27,8 @@ progress_create(const run_record *run, uint32_t rank);
 void
 progress_start(progress *p);
 
-/* After a step. It looks at the time and mostly does nothing; elapsed is the epoch's. */
+/* After a step. It looks at the time and mostly does nothing; elapsed is the
+ * epoch's. */
 void
 progress_step(progress *p, const step_record *r, double elapsed);
 void

@@ -38,7 +38,8 @@ ranks_leave(ranks *all)
 void
 ranks_abandon(ranks *all)
 {
-    /* The others learn at once, not at a deadline. If it fails they are gone already. */
+    /* The others learn at once, not at a deadline. If it fails they are gone
+     * already. */
     const rondo_status status = rondo_comm_abort(all->comm);
     (void)status;
     ranks_leave(all);

@@ -14,8 +14,8 @@ typedef struct ranks {
     uint32_t count;
 } ranks;
 
-/* By the environment (RANK, WORLD_SIZE, ... as rondo-run and torchrun set them); without
- * it we are the only rank. */
+/* By the environment (RANK, WORLD_SIZE, ... as rondo-run and torchrun set them);
+ * without it we are the only rank. */
 TRAINER_MUST_USE bool
 ranks_join(ranks *all, problem *why);
 

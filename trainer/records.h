@@ -1,5 +1,5 @@
-/* records.h - what a run reports: once at its start, of steps, of epochs, and at its end.
- * metrics.c writes these to a file, progress.c tells them to a person. */
+/* records.h - what a run reports: once at its start, of steps, of epochs, and at its
+ * end. metrics.c writes these to a file, progress.c tells them to a person. */
 #ifndef TRAINER_RECORDS_H
 #define TRAINER_RECORDS_H
 

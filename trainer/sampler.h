@@ -1,10 +1,10 @@
 /* sampler.h - which samples a rank takes in a step.
  *
- * An epoch is one permutation of all samples, drawn from the seed and the epoch: the same
- * on all ranks. Step s takes the global batch's G samples from place s * G, and rank r of
- * P takes of these the places from G * r / P up to G * (r + 1) / P. Whatever P is, the
- * step's samples and their order are the same. What is left at the end of an epoch and is
- * less than G is dropped; the next permutation is another one. */
+ * An epoch is one permutation of all samples, drawn from the seed and the epoch: the
+ * same on all ranks. Step s takes the global batch's G samples from place s * G, and
+ * rank r of P takes of these the places from G * r / P up to G * (r + 1) / P. Whatever
+ * P is, the step's samples and their order are the same. What is left at the end of an
+ * epoch and is less than G is dropped; the next permutation is another one. */
 #ifndef TRAINER_SAMPLER_H
 #define TRAINER_SAMPLER_H
 

@@ -38,9 +38,9 @@ typedef struct batch_plan {
 TRAINER_MUST_USE bool
 trainer_plan(const options *o, uint32_t ranks_count, batch_plan *plan, problem *why);
 
-/* Checks the settings against the other ranks, and starts with rank 0's parameters. Fills
- * in *t, which must then stay where it is; trainer_free undoes whatever was done, also
- * after a failure. What is passed in must outlive *t. */
+/* Checks the settings against the other ranks, and starts with rank 0's parameters.
+ * Fills in *t, which must then stay where it is; trainer_free undoes whatever was done,
+ * also after a failure. What is passed in must outlive *t. */
 TRAINER_MUST_USE bool
 trainer_create(const ranks *all, const options *o, const data_set *set, double began,
                trainer *t, problem *why);

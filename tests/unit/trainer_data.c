@@ -325,7 +325,7 @@ test_what_is_no_file_is_refused(void **state)
     assert_int_equal(rmdir("file"), 0);
 }
 
-/* --- the whole set ----------------------------------------------------------------- */
+/* --- the whole set --------------------------------------------------------------- */
 
 static void
 write_set(packing how)

@@ -1,5 +1,5 @@
-/* trainer_gradient.c - the gradient against finite differences of a loss that is written
- * down again here, plainly and in double; and the tree of --canonical. */
+/* trainer_gradient.c - the gradient against finite differences of a loss written down
+ * again here, plainly and in double; and the tree of --canonical. */
 #include "trainer/gradient.h"
 #include "trainer/memory.h"
 #include "trainer/random.h"
@@ -85,7 +85,7 @@ of_bench(bench *b, float scale)
                          .t = &b->t};
 }
 
-/* --- the loss once more ------------------------------------------------------------ */
+/* --- the loss once more ---------------------------------------------------------- */
 
 static double
 sample_loss(const bench *b, uint32_t image)
@@ -127,7 +127,7 @@ mean_loss(const bench *b, uint32_t samples)
     return sum / samples;
 }
 
-/* --- against finite differences ----------------------------------------------------- */
+/* --- against finite differences -------------------------------------------------- */
 
 typedef struct widths {
     uint32_t pixels;
@@ -214,7 +214,7 @@ test_the_real_network_along_directions(void **state)
     bench_close(&b);
 }
 
-/* --- order of layers ------------------------------------------------------------------ */
+/* --- order of layers ------------------------------------------------------------- */
 
 typedef struct order {
     const bench *b;
@@ -264,7 +264,7 @@ test_layers_are_told_last_first_and_complete(void **state)
     }
 }
 
-/* --- the tree --------------------------------------------------------------------------- */
+/* --- the tree -------------------------------------------------------------------- */
 
 #define RANKS_MAX 8u
 
@@ -301,6 +301,25 @@ across_ranks(bench *b, uint32_t pieces, uint32_t piece, uint32_t ranks, float *s
 }
 
 static void
+check_tree(bench *b, uint32_t pieces, uint32_t piece, float *whole, float *parts)
+{
+    const uint64_t count = b->net.parameters + 1;
+    const gradient_of of = of_bench(b, 1.0f / SAMPLES);
+    across_ranks(b, pieces, piece, 1, whole);
+    gradient_direct(&of, (sampler_part){.index = b->index, .count = pieces * piece},
+                    b->gradient, (layer_done){.call = NULL});
+    for (uint64_t i = 0; i < count; i++) {
+        assert_true(fabsf(whole[i] - b->gradient[i]) < 2e-6f);
+    }
+    for (uint32_t ranks = 2; ranks <= RANKS_MAX; ranks *= 2) {
+        if (pieces % ranks == 0) {
+            across_ranks(b, pieces, piece, ranks, parts);
+            assert_memory_equal(whole, parts, count * sizeof *whole);
+        }
+    }
+}
+
+static void
 test_branches_on_ranks_give_the_bits_of_the_whole_tree(void **state)
 {
     (void)state;
@@ -313,22 +332,9 @@ test_branches_on_ranks_give_the_bits_of_the_whole_tree(void **state)
     float *parts = memory_floats(count, &why);
     assert_non_null(whole);
     assert_non_null(parts);
-    const gradient_of of = of_bench(&b, 1.0f / SAMPLES);
     for (uint32_t piece = 1; piece <= 3; piece++) {
         for (uint32_t pieces = 1; pieces * piece <= SAMPLES; pieces++) {
-            across_ranks(&b, pieces, piece, 1, whole);
-            gradient_direct(&of,
-                            (sampler_part){.index = b.index, .count = pieces * piece},
-                            b.gradient, (layer_done){.call = NULL});
-            for (uint64_t i = 0; i < count; i++) {
-                assert_true(fabsf(whole[i] - b.gradient[i]) < 2e-6f);
-            }
-            for (uint32_t ranks = 2; ranks <= RANKS_MAX; ranks *= 2) {
-                if (pieces % ranks == 0) {
-                    across_ranks(&b, pieces, piece, ranks, parts);
-                    assert_memory_equal(whole, parts, count * sizeof *whole);
-                }
-            }
+            check_tree(&b, pieces, piece, whole, parts);
         }
     }
     memory_free(parts);

@@ -1,5 +1,5 @@
-/* trainer_options.c - the command line: every option, every refusal with its sentence, and
- * what the options come to for a number of ranks. */
+/* trainer_options.c - the command line: every option, every refusal with its sentence,
+ * and what the options come to for a number of ranks. */
 #include "trainer/options.h"
 #include "trainer/trainer.h"
 
@@ -107,77 +107,77 @@ test_every_option_is_read(void **state)
     assert_int_equal(o.action, ACTION_VERSION);
 }
 
+static const struct {
+    const char *line;
+    const char *text;
+} refusal[] = {
+    {"--epoch 3", "unknown option '--epoch'; --help lists all"},
+    {"train", "unknown option 'train'; --help lists all"},
+    {"~", "unknown option ''; --help lists all"},
+    {"--", "unknown option '--'; --help lists all"},
+    {"--=3", "unknown option '--=3'; --help lists all"},
+    {"-h", "unknown option '-h'; --help lists all"},
+    {"--epochs", "--epochs needs a value"},
+    {"--epochs 0", "--epochs: '0' is not a whole number from 1 to 1000000"},
+    {"--epochs -1", "--epochs: '-1' is not a whole number from 1 to 1000000"},
+    {"--epochs +1", "--epochs: '+1' is not a whole number from 1 to 1000000"},
+    {"--epochs 1.5", "--epochs: '1.5' is not a whole number from 1 to 1000000"},
+    {"--epochs 3x", "--epochs: '3x' is not a whole number from 1 to 1000000"},
+    {"--epochs ~", "--epochs: '' is not a whole number from 1 to 1000000"},
+    {"--epochs 1000001", "--epochs: '1000001' is not a whole number from 1 to 1000000"},
+    {"--seed 18446744073709551617",
+     "--seed: '18446744073709551617' is not a whole number from 0 to "
+     "1000000000000000"},
+    {"--batch 0", "--batch: '0' is not a whole number from 1 to 1000000"},
+    {"--lr 0", "--lr: '0' is not a number from 1e-09 to 1000"},
+    {"--lr nan", "--lr: 'nan' is not a number from 1e-09 to 1000"},
+    {"--lr inf", "--lr: 'inf' is not a number from 1e-09 to 1000"},
+    {"--lr fast", "--lr: 'fast' is not a number from 1e-09 to 1000"},
+    {"--momentum 1", "--momentum: '1' is not a number from 0 to 0.9999"},
+    {"--weight-decay -1", "--weight-decay: '-1' is not a number from 0 to 1"},
+    {"--schedule linear", "--schedule: 'linear' is not one of: constant, cosine"},
+    {"--mode async", "--mode: 'async' is not one of: sync, none"},
+    {"--model cnn", "--model: 'cnn' is not one of: mlp"},
+    {"--hidden 3,",
+     "--hidden: '3,' is not 0 and not a list of at most 8 whole numbers from 1 to "
+     "16384, such as 256,128"},
+    {"--hidden 3,0", NULL},
+    {"--hidden 00", NULL},
+    {"--hidden ,3", NULL},
+    {"--hidden 3;4", NULL},
+    {"--hidden -3", NULL},
+    {"--hidden 16385", NULL},
+    {"--hidden 99999999999999999999999", NULL},
+    {"--hidden 1,2,3,4,5,6,7,8,9", NULL},
+    {"--hidden ~", NULL},
+    {"--data ~", "--data: '' is not a name"},
+    {"--quiet=yes", "--quiet takes no value, but 'yes' is given"},
+    {"--help=", "--help takes no value, but '' is given"},
+    {"--batch 64 --global-batch 128", "--batch 64 and --global-batch 128: give "
+                                      "one; the other follows from the ranks"},
+    {"--micro-batch 8", "--micro-batch 8 without --canonical: only a canonical "
+                        "gradient is made from pieces"},
+    {"--canonical --mode none",
+     "--canonical with --mode none: ranks that exchange nothing cannot agree on a "
+     "gradient"},
+    {"--hash-every 1 --mode none", "--hash-every 1 with --mode none: ranks that "
+                                   "exchange nothing differ, there is "
+                                   "nothing to compare"},
+};
+
 static void
 test_every_refusal_names_option_value_and_what_is_allowed(void **state)
 {
     (void)state;
-    static const struct {
-        const char *line;
-        const char *text;
-    } row[] = {
-        {"--epoch 3", "unknown option '--epoch'; --help lists all"},
-        {"train", "unknown option 'train'; --help lists all"},
-        {"~", "unknown option ''; --help lists all"},
-        {"--", "unknown option '--'; --help lists all"},
-        {"--=3", "unknown option '--=3'; --help lists all"},
-        {"-h", "unknown option '-h'; --help lists all"},
-        {"--epochs", "--epochs needs a value"},
-        {"--epochs 0", "--epochs: '0' is not a whole number from 1 to 1000000"},
-        {"--epochs -1", "--epochs: '-1' is not a whole number from 1 to 1000000"},
-        {"--epochs +1", "--epochs: '+1' is not a whole number from 1 to 1000000"},
-        {"--epochs 1.5", "--epochs: '1.5' is not a whole number from 1 to 1000000"},
-        {"--epochs 3x", "--epochs: '3x' is not a whole number from 1 to 1000000"},
-        {"--epochs ~", "--epochs: '' is not a whole number from 1 to 1000000"},
-        {"--epochs 1000001",
-         "--epochs: '1000001' is not a whole number from 1 to 1000000"},
-        {"--seed 18446744073709551617",
-         "--seed: '18446744073709551617' is not a whole number from 0 to "
-         "1000000000000000"},
-        {"--batch 0", "--batch: '0' is not a whole number from 1 to 1000000"},
-        {"--lr 0", "--lr: '0' is not a number from 1e-09 to 1000"},
-        {"--lr nan", "--lr: 'nan' is not a number from 1e-09 to 1000"},
-        {"--lr inf", "--lr: 'inf' is not a number from 1e-09 to 1000"},
-        {"--lr fast", "--lr: 'fast' is not a number from 1e-09 to 1000"},
-        {"--momentum 1", "--momentum: '1' is not a number from 0 to 0.9999"},
-        {"--weight-decay -1", "--weight-decay: '-1' is not a number from 0 to 1"},
-        {"--schedule linear", "--schedule: 'linear' is not one of: constant, cosine"},
-        {"--mode async", "--mode: 'async' is not one of: sync, none"},
-        {"--model cnn", "--model: 'cnn' is not one of: mlp"},
-        {"--hidden 3,",
-         "--hidden: '3,' is not 0 and not a list of at most 8 whole numbers from 1 to "
-         "16384, such as 256,128"},
-        {"--hidden 3,0", NULL},
-        {"--hidden 00", NULL},
-        {"--hidden ,3", NULL},
-        {"--hidden 3;4", NULL},
-        {"--hidden -3", NULL},
-        {"--hidden 16385", NULL},
-        {"--hidden 99999999999999999999999", NULL},
-        {"--hidden 1,2,3,4,5,6,7,8,9", NULL},
-        {"--hidden ~", NULL},
-        {"--data ~", "--data: '' is not a name"},
-        {"--quiet=yes", "--quiet takes no value, but 'yes' is given"},
-        {"--help=", "--help takes no value, but '' is given"},
-        {"--batch 64 --global-batch 128", "--batch 64 and --global-batch 128: give "
-                                          "one; the other follows from the ranks"},
-        {"--micro-batch 8", "--micro-batch 8 without --canonical: only a canonical "
-                            "gradient is made from pieces"},
-        {"--canonical --mode none",
-         "--canonical with --mode none: ranks that exchange nothing cannot agree on a "
-         "gradient"},
-        {"--hash-every 1 --mode none", "--hash-every 1 with --mode none: ranks that "
-                                       "exchange nothing differ, there is "
-                                       "nothing to compare"},
-    };
-    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+    for (size_t i = 0; i < sizeof refusal / sizeof refusal[0]; i++) {
         options o;
         problem why;
-        if (read_line(row[i].line, &o, &why)) {
-            fail_msg("'%s' is accepted", row[i].line);
+        if (read_line(refusal[i].line, &o, &why)) {
+            fail_msg("'%s' is accepted", refusal[i].line);
         }
         assert_int_equal(why.exit_code, EXIT_USAGE);
-        if (row[i].text != NULL) {
-            assert_string_equal(why.text, row[i].text);
+        if (refusal[i].text != NULL) {
+            assert_string_equal(why.text, refusal[i].text);
         } else {
             assert_ptr_equal(strstr(why.text, "--hidden: '"), why.text);
         }
@@ -283,7 +283,7 @@ test_help_lists_every_option_with_its_default(void **state)
     free(help);
 }
 
-/* --- for a number of ranks ------------------------------------------------------------- */
+/* --- for a number of ranks ------------------------------------------------------- */
 
 static void
 test_plan(void **state)

@@ -14,7 +14,7 @@
 
 #define RANKS_MAX 8u
 
-/* --- random numbers ------------------------------------------------------------------ */
+/* --- random numbers -------------------------------------------------------------- */
 
 static void
 test_streams_are_functions_of_their_names(void **state)
@@ -83,10 +83,10 @@ test_normal_has_mean_0_and_deviation_1(void **state)
     assert_true(fabs((double)beyond_two / draws - 0.0455) < 0.003);
 }
 
-/* --- sampler --------------------------------------------------------------------------- */
+/* --- sampler --------------------------------------------------------------------- */
 
-/* All ranks together take each sample of an epoch at most once, every step takes a whole
- * global batch, and its order does not depend on the number of ranks. */
+/* All ranks together take each sample of an epoch at most once, every step takes a
+ * whole global batch, and its order does not depend on the number of ranks. */
 static void
 check_epoch(sampler *s, uint32_t ranks)
 {
@@ -120,6 +120,21 @@ check_epoch(sampler *s, uint32_t ranks)
 }
 
 static void
+check_sampler(uint32_t samples, uint32_t batch)
+{
+    sampler s;
+    problem why;
+    assert_true(sampler_create(5, samples, batch, &s, &why));
+    for (uint32_t epoch = 1; epoch <= 2; epoch++) {
+        sampler_start_epoch(&s, epoch);
+        for (uint32_t ranks = 1; ranks <= RANKS_MAX; ranks++) {
+            check_epoch(&s, ranks);
+        }
+    }
+    sampler_free(&s);
+}
+
+static void
 test_ranks_partition_every_epoch(void **state)
 {
     (void)state;
@@ -127,19 +142,9 @@ test_ranks_partition_every_epoch(void **state)
     static const uint32_t batch[] = {1, 2, 3, 8, 20, 64, 100, 1000};
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
         for (size_t j = 0; j < sizeof batch / sizeof batch[0]; j++) {
-            if (batch[j] > samples[i]) {
-                continue;
+            if (batch[j] <= samples[i]) {
+                check_sampler(samples[i], batch[j]);
             }
-            sampler s;
-            problem why;
-            assert_true(sampler_create(5, samples[i], batch[j], &s, &why));
-            for (uint32_t epoch = 1; epoch <= 2; epoch++) {
-                sampler_start_epoch(&s, epoch);
-                for (uint32_t ranks = 1; ranks <= RANKS_MAX; ranks++) {
-                    check_epoch(&s, ranks);
-                }
-            }
-            sampler_free(&s);
         }
     }
 }
@@ -167,7 +172,8 @@ test_epochs_and_seeds_differ_but_not_by_history(void **state)
     sampler_start_epoch(&b, 4);
     assert_memory_not_equal(a.order, b.order, bytes);
 
-    /* Where a sample goes says nothing of where it was: each place sees many samples. */
+    /* Where a sample goes says nothing of where it was: each place sees many
+     * samples. */
     uint32_t first_seen = 0;
     for (uint32_t epoch = 1; epoch <= 200; epoch++) {
         sampler_start_epoch(&a, epoch);
@@ -192,7 +198,7 @@ test_a_batch_that_does_not_fit_is_refused(void **state)
     }
 }
 
-/* --- learning rate ------------------------------------------------------------------------ */
+/* --- learning rate --------------------------------------------------------------- */
 
 static void
 test_rate(void **state)

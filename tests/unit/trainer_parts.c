@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-/* --- hash ------------------------------------------------------------------------------- */
+/* --- hash ------------------------------------------------------------------------ */
 
 static void
 test_each_bit_changes_the_hash(void **state)
@@ -68,7 +68,7 @@ test_length_order_and_pairs_of_signs_count(void **state)
     assert_int_not_equal(hash_pair(0, 0), 0x123);
 }
 
-/* --- the rank that differs ---------------------------------------------------------------- */
+/* --- the rank that differs ------------------------------------------------------- */
 
 static void
 test_the_odd_rank_is_found(void **state)
@@ -89,7 +89,7 @@ test_the_odd_rank_is_found(void **state)
     }
 }
 
-/* --- optimiser ------------------------------------------------------------------------------ */
+/* --- optimiser ------------------------------------------------------------------- */
 
 static void
 test_the_optimiser_follows_its_formula_bit_for_bit(void **state)
@@ -126,7 +126,7 @@ test_the_optimiser_follows_its_formula_bit_for_bit(void **state)
     }
 }
 
-/* --- softmax, loss, answers ------------------------------------------------------------------ */
+/* --- softmax, loss, answers ------------------------------------------------------ */
 
 static void
 test_softmax_of_extreme_values(void **state)
@@ -168,7 +168,8 @@ test_the_rectifier_keeps_what_is_not_a_number(void **state)
     assert_true(z[2] == 2.0f);
 }
 
-/* Each share of the test images counts what it should, whatever the number of shares. */
+/* Each share of the test images counts what it should, whatever the number of
+ * shares. */
 static void
 test_shares_of_the_evaluation_add_up(void **state)
 {

@@ -218,7 +218,7 @@ director(const rank_stage *stage, void *user)
 }
 
 static void
-strike_each(place place, rank_function function, uint64_t after_ms)
+strike_each(place where, rank_function function, uint64_t after_ms)
 {
     static rank_report report;
     const rank_run run = {.nranks = RANKS,
@@ -228,7 +228,7 @@ strike_each(place place, rank_function function, uint64_t after_ms)
                           .director = director};
 
     for (uint32_t victim = 0; victim < RANKS; victim++) {
-        blow->place = place;
+        blow->place = where;
         blow->victim = victim;
         blow->after_ms = after_ms + 7 * victim;
         atomic_store(&blow->struck_ms, 0);

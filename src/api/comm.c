@@ -21,9 +21,9 @@ rondo_comm_fail(rondo_comm *comm, const char *what, rondo_status status)
         /* The reason is kept; say it to this thread too. */
         return rondo_error(status, "%s", comm->error);
     }
-    (void)snprintf(comm->error, sizeof comm->error, "%s, rank %u of %u%s%s: %.400s",
-                   comm->name, comm->rank, comm->nranks, what == NULL ? "" : ", ",
-                   what == NULL ? "" : what, sentence);
+    (void)snprintf(comm->error, sizeof comm->error, "%s, rank %u of %u: %s%s%.400s",
+                   comm->name, comm->rank, comm->nranks, what == NULL ? "" : what,
+                   what == NULL ? "" : ": ", sentence);
     return rondo_error(status, "%s", comm->error);
 }
 
@@ -48,13 +48,29 @@ rondo_comm_usable(rondo_comm *comm)
     return rondo_comm_broken(comm);
 }
 
+/* What this rank is in: "all_reduce #57: ", or "" between operations. */
+static void
+current_text(const rondo_comm *comm, char *text, size_t text_bytes)
+{
+    const rondo_request *const request = comm->head != NULL ? comm->head : comm->pairs;
+
+    text[0] = '\0';
+    if (request != NULL) {
+        rondo_request_text(request, text, text_bytes - 2);
+        (void)strcat(text, ": ");
+    }
+}
+
 rondo_status
 rondo_comm_break(rondo_comm *comm, rondo_status status, uint32_t culprit)
 {
     rondo_breakage breakage = {
         .status = status, .culprit = culprit, .reporter = comm->rank};
+    char current[64];
 
-    (void)snprintf(breakage.text, sizeof breakage.text, "%s", rondo_error_text());
+    current_text(comm, current, sizeof current);
+    (void)snprintf(breakage.text, sizeof breakage.text, "%s%.400s", current,
+                   rondo_error_text());
     (void)rondo_board_break(&comm->board, &breakage);
     return rondo_comm_broken(comm);
 }
@@ -63,21 +79,20 @@ rondo_status
 rondo_comm_broken(rondo_comm *comm)
 {
     rondo_breakage breakage;
-    char what[64] = "";
+    char current[64];
 
     if (comm->status != RONDO_OK || !rondo_board_broken(&comm->board) ||
         !rondo_board_breakage(&comm->board, &breakage)) {
         return comm->status;
     }
-    if (comm->head != NULL) {
-        rondo_request_text(comm->head, what, sizeof what);
-    } else if (comm->pairs != NULL) {
-        rondo_request_text(comm->pairs, what, sizeof what);
+    current_text(comm, current, sizeof current);
+    /* The reporter was most often in the same operation: said once is enough. */
+    if (strncmp(breakage.text, current, strlen(current)) == 0) {
+        current[0] = '\0';
     }
     comm->status = breakage.status;
-    (void)snprintf(comm->error, sizeof comm->error, "%s, rank %u of %u%s%s: %.400s",
-                   comm->name, comm->rank, comm->nranks, what[0] == '\0' ? "" : ", ",
-                   what, breakage.text);
+    (void)snprintf(comm->error, sizeof comm->error, "%s, rank %u of %u: %s%.400s",
+                   comm->name, comm->rank, comm->nranks, current, breakage.text);
     (void)rondo_error(comm->status, "%s", comm->error);
     rondo_log(RONDO_LOG_INFO, "%s", comm->error);
     return comm->status;

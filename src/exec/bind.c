@@ -38,9 +38,8 @@ check_routes(const rondo_plan *plan, const rondo_binding *binding)
     return RONDO_OK;
 }
 
-/* Whatever can be wrong with a binding; nothing is changed yet. */
 static rondo_status
-check_binding(const rondo_plan *plan, const rondo_binding *binding, uint64_t width)
+check_type(const rondo_plan *plan, const rondo_binding *binding, uint64_t width)
 {
     if (width == 0) {
         return rondo_error(RONDO_ERR_ARG, "%d is not an element type",
@@ -49,7 +48,7 @@ check_binding(const rondo_plan *plan, const rondo_binding *binding, uint64_t wid
     if (plan->reduces && (unsigned)binding->op >= RONDO_OPS) {
         return rondo_error(RONDO_ERR_ARG, "%d is not an operator", (int)binding->op);
     }
-    return check_buffers(plan, binding);
+    return RONDO_OK;
 }
 
 /* Scratch is not touched here: where every receive is fused it stays untouched, and
@@ -105,17 +104,43 @@ forget_run(rondo_plan *plan)
     memset(plan->ready_words, 0, plan->nready_words * sizeof *plan->ready_words);
 }
 
+/* What follows from type and operator; most often both are those of the last run. */
+static rondo_status
+bind_type(rondo_plan *plan, const rondo_binding *binding)
+{
+    const uint64_t width = rondo_dtype_bytes(binding->dtype);
+    rondo_status status = check_type(plan, binding, width);
+
+    if (status == RONDO_OK) {
+        status = make_room(plan, width);
+    }
+    if (status != RONDO_OK) {
+        return status;
+    }
+    if (plan->reduces) {
+        plan->kernels[RONDO_KERNEL_PARTIAL] =
+            rondo_kernel_find(binding->dtype, binding->op, RONDO_KERNEL_PARTIAL);
+        plan->kernels[RONDO_KERNEL_FINAL] =
+            rondo_kernel_find(binding->dtype, binding->op, RONDO_KERNEL_FINAL);
+    }
+    plan->shift = (uint8_t)__builtin_ctzll(width);
+    plan->bound_dtype = binding->dtype;
+    plan->bound_op = binding->op;
+    plan->bound = true;
+    return RONDO_OK;
+}
+
 rondo_status
 rondo_plan_bind(rondo_plan *plan, const rondo_binding *binding)
 {
-    const uint64_t width = rondo_dtype_bytes(binding->dtype);
-    rondo_status status = check_binding(plan, binding, width);
+    rondo_status status = check_buffers(plan, binding);
 
     if (status == RONDO_OK) {
         status = check_routes(plan, binding);
     }
-    if (status == RONDO_OK) {
-        status = make_room(plan, width);
+    if (status == RONDO_OK && (!plan->bound || plan->bound_dtype != binding->dtype ||
+                               plan->bound_op != binding->op)) {
+        status = bind_type(plan, binding);
     }
     if (status != RONDO_OK) {
         return status;
@@ -124,14 +149,7 @@ rondo_plan_bind(rondo_plan *plan, const rondo_binding *binding)
         forget_run(plan);
     }
     plan->binding = *binding;
-    plan->shift = (uint8_t)__builtin_ctzll(width);
     bind_memories(plan, binding);
-    if (plan->reduces) {
-        plan->kernels[RONDO_KERNEL_PARTIAL] =
-            rondo_kernel_find(binding->dtype, binding->op, RONDO_KERNEL_PARTIAL);
-        plan->kernels[RONDO_KERNEL_FINAL] =
-            rondo_kernel_find(binding->dtype, binding->op, RONDO_KERNEL_FINAL);
-    }
     for (uint32_t at = 0; at < plan->nchannels; at++) {
         rondo_plan_channel *const channel = &plan->channels[at];
 

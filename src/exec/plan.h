@@ -90,6 +90,9 @@ struct rondo_plan {
     bool uses_out;
     bool reduces;
     bool waits;
+    bool bound; /* to the two below: kernels, shift and scratch are theirs */
+    rondo_dtype bound_dtype;
+    rondo_op bound_op;
     void *scratch; /* null until it is needed */
     uint64_t scratch_bytes;
     uint64_t block_bytes; /* of the plan itself */

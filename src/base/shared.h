@@ -23,7 +23,7 @@ typedef struct rondo_shared {
     int fd;       /* -1 once closed */
 } rondo_shared;
 
-/* rondo_shared_create - a new sealed memfd, mapped; RONDO_ERR_MEMORY names the bytes. */
+/* rondo_shared_create - a new sealed memfd, mapped. RONDO_ERR_MEMORY names the size. */
 RONDO_MUST_USE rondo_status
 rondo_shared_create(size_t bytes, rondo_shared_kind kind, rondo_shared *shared);
 

@@ -1,6 +1,6 @@
 /*
  * bootstrap.h - who are we, and who are the others: identity from the environment or a
- * unique id, and the rendezvous where every rank leaves a card and takes all cards home.
+ * unique id, and the rendezvous: every rank leaves a card and takes all cards home.
  */
 #ifndef BOOTSTRAP_BOOTSTRAP_H
 #define BOOTSTRAP_BOOTSTRAP_H
@@ -48,15 +48,15 @@ typedef struct rondo_cards {
 typedef struct rondo_rendezvous rondo_rendezvous;
 
 /* rondo_rendezvous_start - come with `card` (copied; equal length on all ranks). Opens
- * the server if meeting->serve (RONDO_ERR_SYSTEM with address, port and "Address already
- * in use"). Never blocks; a name is resolved here. nranks 1 meets nobody. */
+ * the server if meeting->serve (RONDO_ERR_SYSTEM with address, port and "Address
+ * already in use"). Never blocks; a name is resolved here. nranks 1 meets nobody. */
 RONDO_MUST_USE rondo_status
 rondo_rendezvous_start(rondo_service *service, const rondo_meeting *meeting,
                        const void *card, uint32_t card_bytes,
                        rondo_rendezvous **rendezvous);
 
-/* rondo_rendezvous_poll - RONDO_BUSY, or RONDO_OK: `cards` is filled, its memory belongs
- * to the rendezvous. RONDO_ERR_START: "waiting for ranks 3, 5 of 8" after the deadline,
+/* rondo_rendezvous_poll - RONDO_BUSY, or RONDO_OK: `cards` is filled, its memory is
+ * the rendezvous'. RONDO_ERR_START: "waiting for ranks 3, 5 of 8" after the deadline,
  * another version, a wrong secret, a rank that came twice, another number of ranks, a
  * listener that does not speak our protocol, a rank that gave up (all get its text). */
 RONDO_MUST_USE rondo_status

@@ -65,6 +65,14 @@ make_room(rondo_service *service, uint64_t wanted)
     return RONDO_OK;
 }
 
+static struct epoll_event
+event_of(const poller *polled, uint32_t events)
+{
+    return (struct epoll_event){.events = events,
+                                .data.u64 = (uint64_t)polled->generation << 32 |
+                                            (uint32_t)polled->fd};
+}
+
 rondo_status
 rondo_service_poll_add_locked(rondo_service *service, int fd, uint32_t events,
                               rondo_ready_function ready, void *user)
@@ -86,8 +94,7 @@ rondo_service_poll_add_locked(rondo_service *service, int fd, uint32_t events,
                       .ready = ready,
                       .user = user,
                       .alarm_ns = RONDO_NEVER};
-    struct epoll_event event = {
-        .events = events, .data.u64 = (uint64_t)added->generation << 32 | (uint32_t)fd};
+    struct epoll_event event = event_of(added, events);
     if (epoll_ctl(service->epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
         rondo_free(added);
         return rondo_error_errno(RONDO_ERR_SYSTEM, errno,
@@ -228,6 +235,25 @@ rondo_service_poll_add(rondo_service *service, int fd, uint32_t events,
         rondo_service_poll_add_locked(service, fd, events, ready, user);
     (void)pthread_mutex_unlock(&service->lock);
     return status;
+}
+
+rondo_status
+rondo_service_poll_change(rondo_service *service, int fd, uint32_t events)
+{
+    int failed = ENOENT;
+
+    (void)pthread_mutex_lock(&service->lock);
+    const poller *const changed = find(service, fd);
+    if (changed != NULL) {
+        struct epoll_event event = event_of(changed, events);
+        failed = epoll_ctl(service->epoll, EPOLL_CTL_MOD, fd, &event) == 0 ? 0 : errno;
+    }
+    (void)pthread_mutex_unlock(&service->lock);
+    if (failed != 0) {
+        return rondo_error_errno(RONDO_ERR_SYSTEM, failed,
+                                 "a descriptor could not be polled otherwise");
+    }
+    return RONDO_OK;
 }
 
 void

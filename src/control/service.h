@@ -136,6 +136,9 @@ typedef void (*rondo_ready_function)(int fd, uint32_t events, void *user);
 RONDO_MUST_USE rondo_status
 rondo_service_poll_add(rondo_service *service, int fd, uint32_t events,
                        rondo_ready_function ready, void *user);
+/* rondo_service_poll_change - wait for other events; the alarm stays. */
+RONDO_MUST_USE rondo_status
+rondo_service_poll_change(rondo_service *service, int fd, uint32_t events);
 /* rondo_service_poll_remove - after it returns `ready` is not running for `fd` (may be
  * called from inside `ready`). The descriptor stays open. */
 void

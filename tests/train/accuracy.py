@@ -1,0 +1,32 @@
+# accuracy.py - what the default network reaches on Fashion-MNIST in 10 epochs.
+# ctest: timeout=600 label=slow serial
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
+from training import train  # noqa: E402
+
+
+def accuracy(run):
+    return 100.0 * run.final["test_accuracy"]
+
+
+class Accuracy(unittest.TestCase):
+    def test_one_rank(self):
+        reached = [accuracy(train(1, "--seed", seed, seconds=180)) for seed in (1, 2, 3)]
+        print("one rank, batch 64, seeds 1 to 3:", *(f"{a:.2f}" for a in reached))
+        self.assertGreaterEqual(sum(reached) / 3, 88.8)
+        self.assertGreaterEqual(min(reached), 88.4)
+
+    def test_a_fixed_global_batch_on_1_2_and_4_ranks(self):
+        runs = {n: train(n, "--global-batch", 256, seconds=180) for n in (1, 2, 4)}
+        reached = {n: accuracy(run) for n, run in runs.items()}
+        print("global batch 256:", *(f"{n} ranks {a:.2f}" for n, a in reached.items()))
+        for a in reached.values():
+            self.assertLessEqual(abs(a - reached[1]), 0.3)
+            self.assertGreaterEqual(a, 88.0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

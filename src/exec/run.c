@@ -180,8 +180,8 @@ is_expected(const rondo_plan *plan, const rondo_plan_channel *channel,
     const uint64_t left = channel->bytes - channel->done_bytes;
     const uint64_t part_of_element = piece->bytes & ((UINT64_C(1) << plan->shift) - 1);
 
-    return piece->token == plan->binding.token && piece->bytes <= left &&
-           piece->last == (piece->bytes == left) && part_of_element == 0;
+    return piece->token == plan->binding.token && piece->bytes > 0 &&
+           piece->bytes <= left && piece->last == (piece->bytes == left) && part_of_element == 0;
 }
 
 /* One piece at a time, so that no peer keeps the others waiting. */

@@ -1,0 +1,34 @@
+/* reduce_perf.c - the root gets the combination of all. */
+#include "common/collective.h"
+
+static rondo_status
+run(const perf_call *c)
+{
+    return rondo_reduce(c->comm, c->in, c->out, c->count, c->dtype, c->op, c->root);
+}
+
+static rondo_status
+start(const perf_call *c, rondo_request **requests, uint32_t *request_count)
+{
+    *request_count = 1;
+    return rondo_reduce_start(c->comm, c->in, c->out, c->count, c->dtype, c->op,
+                              c->root, requests);
+}
+
+int
+main(int argc, char **argv)
+{
+    static const perf_collective reduce = {
+        .program = "reduce_perf",
+        .result = PERF_REDUCED_ON_ROOT,
+        .has_op = true,
+        .has_root = true,
+        .in_place_checked = true,
+        .counts = perf_counts_whole,
+        .algorithm_factor = perf_factor_one,
+        .bus_factor = perf_factor_one,
+        .run = run,
+        .start = start,
+    };
+    return perf_main(argc, argv, &reduce);
+}

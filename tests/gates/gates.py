@@ -115,6 +115,7 @@ INNOCENT = [
     ("sizes", "src/base/y.c", function("rondo_y", body(48))),
     ("sizes", "src/base/y.c", function("rondo_y", "", LONG_LIST[:-8])),
     ("sizes", "tests/unit/y.c", function("y", body(60))),
+    ("sizes", "tests/unit/y.c", function("y", DEEP, LONG_LIST)),
 ]
 
 
@@ -147,11 +148,38 @@ def judge(gate, changes, words):
     return None
 
 
+# (a comment past its columns, the same after tools/rewrap)
+TAIL = "words " * 14 + "word"
+WRAPPED = [
+    (f"/* y.c - {TAIL} */\nint y;\n",
+     f"/* y.c - {'words ' * 12}words\n * words word */\nint y;\n"),
+    (f"/*\n * y.c - {TAIL}\n * goes on.\n */\n",
+     f"/*\n * y.c - {'words ' * 12}words\n * words word goes on.\n */\n"),
+    (f"/*\n * Cost   {TAIL}\n *        goes on.\n * Needs  x\n */\n",
+     f"/*\n * Cost   {'words ' * 13}\n".replace(" \n", "\n")
+     + " *        words word goes on.\n * Needs  x\n */\n"),
+    (f"/* --- part {'-' * 80} */\n", f"/* --- part {'-' * 73} */\n"),
+    ("int x; /* short */\n", "int x; /* short */\n"),
+]
+
+
+def rewrapped(before, after):
+    with tempfile.TemporaryDirectory() as scratch:
+        file = pathlib.Path(scratch) / "y.c"
+        file.write_text(before)
+        for _ in range(2):
+            subprocess.run([str(SOURCE / "tools/rewrap"), str(file)], check=True,
+                           capture_output=True)
+        got = file.read_text()
+    return None if got == after else f"tools/rewrap made\n{got}of\n{before}"
+
+
 def main():
     gates = sorted({gate for gate, *_ in FAULTS})
     errors = [judge(gate, {}, None) for gate in gates]
     errors += [judge(gate, {file: text}, words) for gate, file, text, words in FAULTS]
     errors += [judge(gate, {file: text}, None) for gate, file, text in INNOCENT]
+    errors += [rewrapped(*pair) for pair in WRAPPED]
     errors = [error for error in errors if error]
     print("\n".join(errors) or f"{len(FAULTS)} planted faults were found by {len(gates)} gates")
     return 1 if errors else 0

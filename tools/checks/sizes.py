@@ -91,13 +91,17 @@ def findings(root):
                    limit if soft else (limit[1], limit[1]))
         for number, line in enumerate(lines, 1):
             if len(line) > COLUMNS:
-                judge.errors.append(f"{where}:{number}: {len(line)} columns ({COLUMNS})")
+                judge.errors.append(
+                        f"{where}:{number}: {len(line)} columns ({COLUMNS}); comments are "
+                        "wrapped by tools/rewrap")
         for function in source.functions(text):
             name, at = f"{where}:{function.name}", f"{where}:{function.line}"
             at += f" {function.name}"
             limit = FUNCTION if soft else (FUNCTION[1], FUNCTION[1])
             judge.hold(name, at, "function", len(function.body), limit)
             limit = PUBLIC_PARAMETERS if function.name in public else PARAMETERS
+            limit = limit if soft else (limit[1], limit[1])
             judge.hold(name, at, "parameters", function.parameter_count(), limit)
-            judge.hold(name, at, "nesting", deepest(function), NESTING)
+            limit = NESTING if soft else (NESTING[1], NESTING[1])
+            judge.hold(name, at, "nesting", deepest(function), limit)
     return errors + judge.errors + judge.stale()

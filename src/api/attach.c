@@ -10,8 +10,10 @@
 #define PLANS_MAX       256
 #define PLANS_BYTES_MAX (UINT64_C(64) << 20)
 
-/* Polls before a waiting rank yields, where every rank has a core of its own. */
-#define SPINS_ALONE 4000
+/* Polls before a waiting rank yields, where every rank has a core of its own: some
+ * microseconds. A yield costs little when nobody else wants the core, and when somebody
+ * does, it may be the very rank that is waited for. */
+#define SPINS_ALONE 100
 
 /* A process of peers has ended; runs on the service thread. */
 static void

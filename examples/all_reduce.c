@@ -7,46 +7,30 @@
 #include <rondo/rondo.h>
 #include <stdio.h>
 
-enum { COUNT = 1000 };
-
-/* Element i of rank r is (r + 1) * i, so the sum over n ranks is n (n + 1) / 2 * i. */
-static int
-wrong_elements(const float *sum, uint32_t nranks)
-{
-    int wrong = 0;
-
-    for (int i = 0; i < COUNT; i++) {
-        const float want = (float)(nranks * (nranks + 1) / 2) * (float)i;
-        wrong += sum[i] != want;
-    }
-    return wrong;
-}
-
 int
 main(void)
 {
-    rondo_comm *comm = NULL;
-    rondo_status status = rondo_comm_create(NULL, &comm);
-
-    if (status != RONDO_OK) {
-        fprintf(stderr, "rondo_comm_create: %s\n", rondo_error_text());
-        return 1;
-    }
-    const uint32_t rank = rondo_comm_rank(comm);
-    const uint32_t nranks = rondo_comm_nranks(comm);
+    enum { COUNT = 1000 };
     float in[COUNT], sum[COUNT];
+    rondo_comm *comm = NULL;
+    int wrong = 0;
 
-    for (int i = 0; i < COUNT; i++) {
-        in[i] = (float)(rank + 1) * (float)i;
-    }
-    status = rondo_all_reduce(comm, in, sum, COUNT, RONDO_FP32, RONDO_SUM);
-    if (status != RONDO_OK) {
-        fprintf(stderr, "rondo_all_reduce: %s\n", rondo_comm_error_text(comm));
-        rondo_comm_destroy(comm);
+    if (rondo_comm_create(NULL, &comm) != RONDO_OK) {
+        fprintf(stderr, "all_reduce: %s\n", rondo_error_text());
         return 1;
     }
-    const int wrong = wrong_elements(sum, nranks);
-    printf("rank %u of %u: %d wrong\n", (unsigned)rank, (unsigned)nranks, wrong);
+    const unsigned rank = rondo_comm_rank(comm), nranks = rondo_comm_nranks(comm);
+    for (int i = 0; i < COUNT; i++) {
+        in[i] = (float)((rank + 1) * (unsigned)i);
+    }
+    if (rondo_all_reduce(comm, in, sum, COUNT, RONDO_FP32, RONDO_SUM) != RONDO_OK) {
+        fprintf(stderr, "all_reduce: %s\n", rondo_comm_error_text(comm));
+        return 1;
+    }
+    for (int i = 0; i < COUNT; i++) {
+        wrong += sum[i] != (float)(nranks * (nranks + 1) / 2 * (unsigned)i);
+    }
+    printf("rank %u of %u: %d wrong\n", rank, nranks, wrong);
     rondo_comm_destroy(comm);
     return wrong != 0;
 }

@@ -41,7 +41,10 @@ to_16_bits(double value, int fraction, int exponent_max)
                                   (1 << (fraction - 1))));
     }
     (void)frexp(size, &exponent);
-    exponent = exponent - 1 < 1 - exponent_max ? 1 - exponent_max : exponent - 1;
+    exponent--;
+    if (size == 0.0 || exponent < 1 - exponent_max) {
+        exponent = 1 - exponent_max; /* subnormal: the leading bit is not implied */
+    }
     double whole = nearbyint(ldexp(size, fraction - exponent));
     if (!isfinite(size) ||
         ldexp(whole, exponent - fraction) >= ldexp(1.0, exponent_max + 1)) {

@@ -225,35 +225,42 @@ gang_fill(struct gang *gang, gang_value value)
 
 /* --- running ------------------------------------------------------------------------ */
 
+/* What is passed for a buffer of `count` elements that the collective knows of. */
+static void *
+as_passed(const struct gang *gang, void *buffer, uint64_t count)
+{
+    return gang->job.null_spare && count == 0 ? NULL : buffer;
+}
+
 static rondo_status
 start(struct gang *gang, struct member *member)
 {
-    const rondo_binding binding = {.routes = member->routes,
-                                   .lane = RONDO_LANE_COLL,
-                                   .token = gang->runs * 1000 + 7,
-                                   .dtype = gang->job.dtype,
-                                   .op = gang->job.op,
-                                   .in = member->in.data,
-                                   .out = gang_out(gang, member->coll.rank),
-                                   .peer_in = gang->peer_in,
-                                   .peer_out = gang->peer_out,
-                                   .signal_base = gang->runs * 100};
+    void *const out = gang_out(gang, member->coll.rank);
+    const rondo_binding binding = {
+        .routes = member->routes,
+        .lane = RONDO_LANE_COLL,
+        .token = gang->runs * 1000 + 7,
+        .dtype = gang->job.dtype,
+        .op = gang->job.op,
+        .in = as_passed(gang, member->in.data, rondo_coll_in_count(&member->coll)),
+        .out = as_passed(gang, out, rondo_coll_out_count(&member->coll)),
+        .peer_in = gang->peer_in,
+        .peer_out = gang->peer_out,
+        .signal_base = gang->runs * 100};
 
     return rondo_plan_start(member->plan, &binding);
 }
 
+/* Whether this rank is the one that dies. */
 static bool
-is_dead(const struct gang *gang, uint32_t rank)
+is_doomed(const struct gang *gang, uint32_t rank)
 {
     return gang->job.kill_at != 0 && rank == gang->job.kill_rank;
 }
 
-rondo_status
-gang_run(struct gang *gang)
+static rondo_status
+start_all(struct gang *gang)
 {
-    uint32_t left = 0;
-    rondo_status first_error = RONDO_OK;
-
     gang->runs++;
     for (uint32_t rank = 0; rank < gang->job.nranks; rank++) {
         struct member *const member = &gang->members[rank];
@@ -263,23 +270,37 @@ gang_run(struct gang *gang)
             return status;
         }
         member->status = RONDO_BUSY;
-        left += is_dead(gang, rank) ? 0 : 1;
     }
-    for (uint64_t polls = 0; left > 0; polls++) {
-        const uint32_t rank = (uint32_t)(draw(&gang->random) % gang->job.nranks);
-        struct member *const member = &gang->members[rank];
+    return RONDO_OK;
+}
 
-        if (polls == POLLS_MAX) {
-            return RONDO_ERR_TIMEOUT;
+rondo_status
+gang_run(struct gang *gang)
+{
+    const uint32_t nranks = gang->job.nranks;
+    uint32_t left = gang->job.kill_at != 0 ? nranks - 1 : nranks;
+    uint64_t polls_left = POLLS_MAX;
+    rondo_status result = start_all(gang);
+
+    for (uint64_t polls = 0; result == RONDO_OK && left > 0; polls++) {
+        const uint32_t rank = (uint32_t)(draw(&gang->random) % nranks);
+        struct member *const member = &gang->members[rank];
+        const bool dead = is_doomed(gang, rank) && polls >= gang->job.kill_at * 2;
+
+        if (polls_left-- == 0) {
+            return gang->error != RONDO_OK ? gang->error : RONDO_ERR_TIMEOUT;
         }
-        if (member->status != RONDO_BUSY || is_dead(gang, rank)) {
+        if (member->status != RONDO_BUSY || dead) {
             continue;
         }
         member->status = rondo_plan_poll(member->plan);
-        left -= member->status == RONDO_BUSY ? 0 : 1;
-        if (first_error == RONDO_OK && member->status < RONDO_OK) {
-            first_error = member->status;
+        left -= member->status == RONDO_BUSY || is_doomed(gang, rank) ? 0 : 1;
+        if (member->status < RONDO_OK && gang->error == RONDO_OK) {
+            /* The others get a while to notice; who waits for those that failed would
+             * wait for ever. */
+            gang->error = member->status;
+            polls_left = UINT64_C(500) * nranks;
         }
     }
-    return first_error;
+    return result != RONDO_OK ? result : gang->error;
 }

@@ -36,10 +36,11 @@ typedef struct gang_job {
     uint32_t busy_percent; /* of the loopback */
     uint64_t piece_bytes;  /* of the loopback */
     bool unbuffered;       /* of the loopback */
+    bool null_spare;       /* buffers that a rank neither gives nor gets are null */
     uint32_t
         delay_percent;  /* not 0: every rank's calls go through the fault transport */
-    uint32_t kill_rank; /* with kill_at: the rank that dies; it is not polled then */
-    uint64_t kill_at;   /* not 0: calls each rank makes before the death */
+    uint32_t kill_rank; /* with kill_at: the rank that dies */
+    uint64_t kill_at;   /* not 0: calls each rank makes before it sees the death */
 } gang_job;
 
 /* The bits of element `at` of the input of `rank`. */

@@ -33,6 +33,7 @@ struct gang {
     uint64_t width;
     uint64_t runs;
     uint64_t random;
+    rondo_status error; /* of the rank that failed first */
     rondo_loopback *world;
     const void **peer_in;
     void **peer_out;

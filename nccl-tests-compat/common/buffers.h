@@ -7,8 +7,8 @@
 /* Behind the data of the receive buffer, to see whether a call writes too far. */
 #define PERF_FENCE_BYTES 64
 
-/* perf_buffers_make - after all ranks have agreed that there is room for them; touched,
- * so that the first operation does not pay for the pages. With -R they are registered. */
+/* perf_buffers_make - once all ranks have agreed that there is room; touched, so that
+ * the first operation does not pay for the pages. With -R they are registered. */
 rondo_status
 perf_buffers_make(perf_thread *thread);
 

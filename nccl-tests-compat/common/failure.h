@@ -5,9 +5,9 @@
 
 #include "common/job.h"
 
-/* perf_failed - a call of the library failed: prints
- * `host: Test failure file:line 'NAME / text'` and returns `status`. `comm` may be null:
- * the thread's last error is told then. */
+/* PERF_FAILED - a call of the library failed: prints
+ * `host: Test failure file:line 'NAME / text'` and returns `status`. A null `comm`: the
+ * thread's last error is told. */
 rondo_status
 perf_failed_at(perf_job *job, const rondo_comm *comm, rondo_status status,
                const char *file, int line);

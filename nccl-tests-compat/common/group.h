@@ -4,7 +4,7 @@
 
 #include "common/job.h"
 
-/* perf_drive - make progress until the first `count` requests of the thread are done. */
+/* perf_drive - make progress until the thread's first `count` requests are done. */
 rondo_status
 perf_drive(perf_thread *thread, uint32_t count);
 

@@ -236,14 +236,12 @@ microseconds(const double *seconds, uint32_t count)
 }
 
 void
-perf_json_samples(perf_json *json, const char *name, const perf_options *options,
-                  const perf_summary *summary, const double *slowest,
-                  const double *rows, uint32_t processes)
+perf_json_samples(perf_json *json, const char *name, const perf_summary *summary,
+                  const perf_samples *samples)
 {
-    const uint32_t count = options->iterations;
+    const uint32_t count = samples->count;
     json_t *entry = json_object();
-    json_object_set_new(entry, "skipped_iterations",
-                        whole(options->per_iteration_skip));
+    json_object_set_new(entry, "skipped_iterations", whole(samples->skipped));
     json_object_set_new(entry, "min_us", number(summary->least * 1e6));
     json_object_set_new(entry, "max_us", number(summary->most * 1e6));
     json_object_set_new(entry, "avg_us", number(summary->mean * 1e6));
@@ -252,11 +250,12 @@ perf_json_samples(perf_json *json, const char *name, const perf_options *options
     json_object_set_new(entry, "p99_us", number(summary->p99 * 1e6));
     json_object_set_new(entry, "stdev_us", number(summary->deviation * 1e6));
     json_object_set_new(entry, "cv_pct", number(summary->variation));
-    json_object_set_new(entry, "times_us", microseconds(slowest, count));
-    if (processes > 1) {
+    json_object_set_new(entry, "times_us", microseconds(samples->slowest, count));
+    if (samples->processes > 1) {
         json_t *list = json_array();
-        for (uint32_t i = 0; i < processes; i++) {
-            json_array_append_new(list, microseconds(rows + (size_t)i * count, count));
+        for (uint32_t i = 0; i < samples->processes; i++) {
+            json_array_append_new(
+                list, microseconds(samples->rows + (size_t)i * count, count));
         }
         json_object_set_new(entry, "per_process_max_times_us", list);
     }

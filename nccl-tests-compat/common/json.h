@@ -22,11 +22,9 @@ perf_json_row(perf_json *json, uint64_t bytes, uint64_t count, const char *dtype
               const char *op, int64_t root);
 void
 perf_json_half(perf_json *json, const char *name, bool cpu_time, const perf_half *half);
-/* Seconds; `rows` of `processes` processes are told if there are several. */
 void
-perf_json_samples(perf_json *json, const char *name, const perf_options *options,
-                  const perf_summary *summary, const double *slowest,
-                  const double *rows, uint32_t processes);
+perf_json_samples(perf_json *json, const char *name, const perf_summary *summary,
+                  const perf_samples *samples);
 void
 perf_json_row_end(perf_json *json, uint32_t iterations);
 

@@ -123,9 +123,14 @@ perf_report_samples(perf_report *report, bool in_place, const double *samples)
         perf_table_samples(&summary);
     }
     if (summed && report->json != NULL) {
+        const perf_samples told = {.count = count,
+                                   .skipped = skipped,
+                                   .processes = job->processes,
+                                   .slowest = slowest,
+                                   .rows = rows};
         perf_json_samples(report->json,
                           in_place ? "in_place_per_iter" : "out_of_place_per_iter",
-                          job->options, &summary, slowest, rows, job->processes);
+                          &summary, &told);
     }
     free(rows);
     return summed;

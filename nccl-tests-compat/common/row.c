@@ -1,4 +1,4 @@
-/* row.c - prepares the calls of a row, has them timed and verified, tells the report. */
+/* row.c - prepares the calls of a row, has them timed and verified, and reported. */
 #include "common/row.h"
 
 #include "common/failure.h"

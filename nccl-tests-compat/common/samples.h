@@ -16,6 +16,15 @@ typedef struct perf_summary {
     double variation; /* deviation / mean, in percent */
 } perf_summary;
 
+/* Seconds of each iteration: of the slowest rank, of the slowest in each process. */
+typedef struct perf_samples {
+    uint32_t count;
+    uint32_t skipped; /* left out of the summary */
+    uint32_t processes;
+    const double *slowest; /* `count` */
+    const double *rows;    /* `count` for each process */
+} perf_samples;
+
 /* perf_summarise - of `count` numbers, at least one. False: out of memory. */
 bool
 perf_summarise(const double *numbers, uint32_t count, perf_summary *summary);

@@ -18,6 +18,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/shared.h"
 #include "transport/shm/instance.h"
 
 static rondo_shm_outlet *
@@ -55,7 +56,7 @@ refresh(const rondo_shm *shm, rondo_shm_outlet *outlet)
 {
     if (!outlet->open) {
         const rondo_status status =
-            rondo_shm_reserve(outlet->consumed, shm->segment.ring_bytes);
+            rondo_shared_reserve(outlet->consumed, shm->segment.ring_bytes);
         if (status != RONDO_OK) {
             return status;
         }
@@ -98,7 +99,7 @@ chunk_reserve(const rondo_shm *shm, rondo_shm_outlet *outlet, uint64_t slot)
 {
     const uint64_t chunk_bytes = shm->segment.layout.chunk_bytes;
     const rondo_status status =
-        rondo_shm_reserve(outlet->chunks + slot * chunk_bytes, chunk_bytes);
+        rondo_shared_reserve(outlet->chunks + slot * chunk_bytes, chunk_bytes);
 
     if (status == RONDO_OK) {
         outlet->reserved |= UINT64_C(1) << slot;

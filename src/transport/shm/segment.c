@@ -1,23 +1,13 @@
-/* segment.c - the layout of a segment, and memory for its parts before use. */
+/* segment.c - the layout of a segment: sizes and addresses of its parts. */
 #include "transport/shm/segment.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "base/check.h"
-#include "base/error.h"
 
 /* Offsets must be the same for all who share a segment, so this is not asked for. */
 #define PAGE_BYTES UINT64_C(4096)
 
 /* Most address space that chunks of default size may take, all pairs together. */
 #define CHUNKS_BYTES_MAX (UINT64_C(2) << 30)
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 static uint64_t
 round_up(uint64_t bytes, uint64_t unit)
@@ -123,48 +113,4 @@ rondo_shm_chunks_of(const rondo_shm_segment *segment, rondo_shm_pair pair,
 
     return segment->memory + segment->chunks_at +
            number * layout->slots * layout->chunk_bytes;
-}
-
-/*
- * For kernels without MADV_POPULATE_WRITE: let the kernel read a byte of each page into
- * a pipe. Where no memory is left that call fails, while our own touch would be fatal;
- * and nothing is written, since others may be using the page already.
- */
-static int
-touch_by_pipe(const unsigned char *first, uint64_t bytes)
-{
-    int ends[2];
-    int problem = 0;
-    char byte = 0;
-
-    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
-        return errno;
-    }
-    for (uint64_t at = 0; at < bytes && problem == 0; at += PAGE_BYTES) {
-        if (write(ends[1], first + at, 1) != 1 || read(ends[0], &byte, 1) != 1) {
-            problem = errno;
-        }
-    }
-    (void)close(ends[0]);
-    (void)close(ends[1]);
-    return problem;
-}
-
-rondo_status
-rondo_shm_reserve(void *memory, uint64_t bytes)
-{
-    const uint64_t first = (uint64_t)(uintptr_t)memory / PAGE_BYTES * PAGE_BYTES;
-    const uint64_t end = round_up((uint64_t)(uintptr_t)memory + bytes, PAGE_BYTES);
-    unsigned char *const pages = (unsigned char *)memory - ((uintptr_t)memory - first);
-    int problem = madvise(pages, end - first, MADV_POPULATE_WRITE) == 0 ? 0 : errno;
-
-    if (problem == EINVAL || problem == ENOSYS) {
-        problem = touch_by_pipe(pages, end - first);
-    }
-    if (problem == 0) {
-        return RONDO_OK;
-    }
-    return rondo_error_errno(RONDO_ERR_MEMORY, problem,
-                             "%llu bytes of shared memory could not be had",
-                             (unsigned long long)(end - first));
 }

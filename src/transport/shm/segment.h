@@ -100,9 +100,4 @@ unsigned char *
 rondo_shm_chunks_of(const rondo_shm_segment *segment, rondo_shm_pair pair,
                     rondo_lane lane);
 
-/* rondo_shm_reserve - have memory behind `bytes` bytes of a mapping before they are
- * touched: a full machine is then RONDO_ERR_MEMORY instead of a fatal signal. */
-RONDO_MUST_USE rondo_status
-rondo_shm_reserve(void *memory, uint64_t bytes);
-
 #endif /* TRANSPORT_SHM_SEGMENT_H */

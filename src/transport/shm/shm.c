@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/check.h"
+#include "base/shared.h"
 #include "transport/shm/instance.h"
 
 #define NOWHERE UINT32_MAX
@@ -108,14 +109,15 @@ static rondo_status
 reserve_own(const rondo_shm *shm)
 {
     const rondo_shm_segment *const segment = &shm->segment;
-    const rondo_status status = rondo_shm_reserve(segment->memory, segment->rings_at);
+    const rondo_status status =
+        rondo_shared_reserve(segment->memory, segment->rings_at);
 
     if (status != RONDO_OK || segment->block_bytes == 0) {
         return status;
     }
-    return rondo_shm_reserve(segment->memory + segment->rings_at +
-                                 shm->me * segment->block_bytes,
-                             segment->block_bytes);
+    return rondo_shared_reserve(segment->memory + segment->rings_at +
+                                    shm->me * segment->block_bytes,
+                                segment->block_bytes);
 }
 
 static rondo_status

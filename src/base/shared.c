@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/room.h"
 
 /* Newer than Debian 12's headers: the file can never be executed. */
 #ifndef MFD_NOEXEC_SEAL
@@ -19,6 +20,8 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
+
+#define ROOM_ASKED_BYTES ((size_t)1 << 20)
 
 static size_t
 page_bytes(void)
@@ -44,6 +47,24 @@ round_to_pages(size_t bytes, size_t *rounded)
     return RONDO_OK;
 }
 
+/* Asked for more than there is, the kernel kills somebody rather than refuse. Small
+ * amounts are not worth the question. */
+static rondo_status
+check_room(size_t bytes)
+{
+    if (bytes < ROOM_ASKED_BYTES) {
+        return RONDO_OK;
+    }
+    const uint64_t room = rondo_room_bytes();
+    if (bytes > room) {
+        return rondo_error(RONDO_ERR_MEMORY,
+                           "%zu bytes of shared memory could not be reserved: %llu are "
+                           "available",
+                           bytes, (unsigned long long)room);
+    }
+    return RONDO_OK;
+}
+
 /* Kernels before 6.3 refuse the flag, newer ones warn when it is missing. */
 static int
 open_memfd(void)
@@ -66,6 +87,10 @@ size_and_seal(int fd, size_t bytes, rondo_shared_kind kind)
                                  "%zu bytes of shared memory could not be had", bytes);
     }
     if (kind == RONDO_SHARED_RESERVED) {
+        const rondo_status status = check_room(bytes);
+        if (status != RONDO_OK) {
+            return status;
+        }
         int failed = 0;
         do {
             failed = fallocate(fd, 0, 0, (off_t)bytes);
@@ -193,7 +218,10 @@ rondo_shared_reserve(void *memory, size_t bytes)
     if (bytes == 0) {
         return RONDO_OK;
     }
-    const rondo_status status = round_to_pages(before + bytes, &rounded);
+    rondo_status status = round_to_pages(before + bytes, &rounded);
+    if (status == RONDO_OK) {
+        status = check_room(rounded);
+    }
     if (status != RONDO_OK) {
         return status;
     }

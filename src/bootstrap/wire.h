@@ -25,7 +25,7 @@
 #define RONDO_MEETING_RANKS_MAX 65536
 
 /* Text of a failure, terminated. */
-#define RONDO_FAILURE_BYTES 384
+#define RONDO_FAILURE_BYTES 448
 
 typedef struct rondo_preface {
     char magic[8];

@@ -93,7 +93,7 @@ with_small_shm(rank_self *self)
         fill();
     }
     if (sizes(self, comm, in, out)) {
-        rank_expect_status(self, rondo_mem_alloc((size_t)8 << 20, &block), RONDO_OK,
+        rank_expect_status(self, rondo_mem_alloc(how->bytes_max, &block), RONDO_OK,
                            NULL, "rondo_mem_alloc");
         rank_expect_status(self, rondo_mem_register(comm, block), RONDO_OK, comm,
                            "rondo_mem_register");

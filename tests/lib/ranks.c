@@ -201,7 +201,7 @@ rank_join(rank_self *self, uint64_t op_timeout_ms, rondo_comm **comm)
 static void
 environment_set(const rank_run *run, uint32_t rank, uint16_t port)
 {
-    char value[32];
+    char value[64];
 
     (void)snprintf(value, sizeof value, "%u", rank);
     (void)setenv("RANK", value, 1);
@@ -211,7 +211,7 @@ environment_set(const rank_run *run, uint32_t rank, uint16_t port)
     (void)snprintf(value, sizeof value, "%u", port);
     (void)setenv("MASTER_PORT", value, 1);
     (void)setenv("MASTER_ADDR", "127.0.0.1", 1);
-    (void)snprintf(value, sizeof value, "test-%d-%u", (int)getppid(), port);
+    (void)snprintf(value, sizeof value, "secret-of-a-test-%d-%u", (int)getppid(), port);
     (void)setenv("RONDO_SECRET", value, 1);
 }
 

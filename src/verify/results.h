@@ -1,0 +1,42 @@
+/* results.h - values, and whether those a collective leaves are right. */
+#ifndef VERIFY_RESULTS_H
+#define VERIFY_RESULTS_H
+
+#include "verify/bags.h"
+#include "verify/proof.h"
+
+/* What one element holds. Undefined while its bag is RONDO_BAG_NONE. */
+typedef struct rondo_value {
+    uint64_t bag;        /* whose contributions are in it, each once */
+    uint64_t element;    /* which element of the vector they are of */
+    uint64_t hash;       /* of how it was computed, operand order included */
+    uint64_t code;       /* encoded: by which encoding, from 1; 0: not encoded */
+    uint64_t code_at;    /* encoded: its place in the code */
+    uint64_t code_count; /* encoded: elements of the code */
+    uint32_t encodings;  /* most that any contribution in it went through */
+    bool finished;       /* a finishing reduction made it */
+} rondo_value;
+
+/* The last union that was formed: neighbours mostly want the same. */
+typedef struct rondo_union {
+    uint64_t a, b, sum;
+} rondo_union;
+
+typedef struct rondo_values {
+    const rondo_proof *proof;
+    rondo_bags bags;
+    rondo_value *cells[RONDO_PHASES];
+    uint64_t *expected[RONDO_PHASES]; /* of results all ranks get: the hash of the
+                                       * first rank that had it; 0: none yet */
+    rondo_union last;
+    uint64_t codes;         /* encodings made */
+    uint64_t encodings_max; /* over all values */
+    uint64_t uniform_hash;  /* of the first result there was; 0: none yet */
+    bool uniform;           /* all results were computed by the same tree */
+} rondo_values;
+
+/* rondo_results_check - what the collective in front of `mark` leaves on its rank. */
+RONDO_MUST_USE rondo_status
+rondo_results_check(rondo_values *values, uint64_t mark);
+
+#endif /* VERIFY_RESULTS_H */

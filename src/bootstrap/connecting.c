@@ -128,8 +128,9 @@ rondo_rendezvous_cut(rondo_rendezvous *here, int number)
 {
     if (here->state == STATE_WAITING) {
         (void)rondo_error(RONDO_ERR_START,
-                          "the meeting point %s went away before all ranks had come",
-                          here->where);
+                          "the meeting point %s (%s) went away before all ranks had "
+                          "come",
+                          here->where, here->by_id ? "who made the id" : "rank 0");
         return rondo_rendezvous_failed(here, RONDO_ERR_START);
     }
     here->was_cut = true;

@@ -18,11 +18,13 @@ is_own(const rondo_service *service, const rondo_address *address)
            0;
 }
 
-/* The lock is not held. */
-static void
+/* True when somebody may still answer: a socket that is gone will not. The lock is not
+ * held. */
+static bool
 send_questions(rondo_service *service, const ask *asked)
 {
     letter message;
+    bool hope = false;
 
     rondo_datagram_init(MESSAGE_PING, &message);
     message.nonce = asked->nonce;
@@ -32,9 +34,12 @@ send_questions(rondo_service *service, const ask *asked)
         (void)pthread_mutex_unlock(&service->lock);
         if (!answered) {
             message.index = i;
-            (void)rondo_datagram_send(service, &asked->addresses[i], &message, -1);
+            const int failed =
+                rondo_datagram_send(service, &asked->addresses[i], &message, -1);
+            hope = hope || failed == 0 || failed == EAGAIN || failed == ENOBUFS;
         }
     }
+    return hope;
 }
 
 /* Sleeps until all have answered or the moment has come. */
@@ -89,8 +94,8 @@ rondo_service_ask(rondo_service *service, const rondo_address *addresses,
     uint64_t now = rondo_now_ns();
     do {
         const uint64_t again_ns = now + AGAIN_MS * RONDO_NS_PER_MS;
-        send_questions(service, &asked);
-        if (all_answered(service, &asked,
+        if (!send_questions(service, &asked) ||
+            all_answered(service, &asked,
                          again_ns < deadline_ns ? again_ns : deadline_ns)) {
             break;
         }

@@ -269,7 +269,7 @@ rondo_status
 rondo_comm_create(const rondo_comm_config *config, rondo_comm **comm)
 {
     rondo_comm *made = NULL;
-    rondo_status status = rondo_comm_create_start(config, &made);
+    rondo_status status = rondo_comm_create_start(config, comm == NULL ? NULL : &made);
 
     if (status != RONDO_OK) {
         return status;

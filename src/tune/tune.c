@@ -121,7 +121,7 @@ all_reduce_shape(const rondo_tune_query *query)
     const uint64_t bytes = vector_bytes(query);
     const uint32_t nranks = query->coll->nranks;
 
-    if (query->mapped && bytes >= MAPPED_BYTES) {
+    if (query->mapped && nranks > 1 && bytes >= MAPPED_BYTES) {
         return "direct";
     }
     if (nranks <= 2

@@ -153,6 +153,80 @@ order_does_not_depend_on_arrival(void **state)
     rondo_plan_destroy(stage.plan);
 }
 
+/* The second message's reader also reads the first one, and needs it through the second
+ * only: the first must not take it to be ready. */
+static void
+fuses_the_last_of_two(void **state)
+{
+    struct stage stage;
+
+    (void)state;
+    stage_set(&stage, false);
+    const rondo_slice first = rondo_schedule_scratch(stage.schedule, 24);
+    const rondo_slice second = rondo_schedule_scratch(stage.schedule, 24);
+    rondo_schedule_recv(stage.schedule, 1, first);
+    rondo_schedule_recv(stage.schedule, 1, second);
+    rondo_schedule_reduce(stage.schedule, stage_out(0, 24), first, second);
+    stage_start(&stage);
+    stage_give(&stage, 1, 0, 24, true);
+    assert_int_equal(rondo_plan_poll(stage.plan), RONDO_BUSY);
+    assert_int_equal(stage.out[0], -1);
+    stage_give(&stage, 1, 24, 24, true);
+    assert_int_equal(rondo_plan_poll(stage.plan), RONDO_OK);
+    assert_int_equal(stage.out[0], 1000 + 1024);
+    assert_int_equal(stage.out[23], 1023 + 1047);
+    rondo_plan_destroy(stage.plan);
+}
+
+/* x + x of one message: a kernel has but one place for it. */
+static void
+keeps_what_is_both_operands(void **state)
+{
+    struct stage stage;
+
+    (void)state;
+    stage_set(&stage, false);
+    const rondo_slice heard = rondo_schedule_scratch(stage.schedule, STAGE_COUNT);
+    rondo_schedule_recv(stage.schedule, 1, heard);
+    rondo_schedule_reduce(stage.schedule, stage_out(0, STAGE_COUNT), heard, heard);
+    assert_int_equal(rondo_schedule_seal(stage.schedule), RONDO_OK);
+    stage.schedule->steps[0].reader = 1;
+    assert_int_equal(rondo_plan_create(stage.schedule, &stage.plan), RONDO_OK);
+    stage_start(&stage);
+    stage_give(&stage, 1, 0, STAGE_COUNT, true);
+    assert_int_equal(rondo_plan_poll(stage.plan), RONDO_OK);
+    assert_int_equal(stage.out[9], 2018);
+    rondo_plan_destroy(stage.plan);
+}
+
+/* What one step sets going goes in the same poll, as far as it can. */
+static void
+one_poll_goes_all_the_way(void **state)
+{
+    struct stage stage;
+
+    (void)state;
+    stage_set(&stage, false);
+    rondo_schedule_copy(stage.schedule, stage_out(0, 8), stage_in(0, 8));
+    rondo_schedule_send(stage.schedule, 1, stage_out(0, 8));
+    rondo_schedule_recv(stage.schedule, 1, stage_out(0, 8));
+    rondo_schedule_reduce(stage.schedule, stage_out(8, 8), stage_out(0, 8),
+                          stage_in(8, 8));
+    rondo_schedule_send(stage.schedule, 2, stage_out(8, 8));
+    stage.puppet.takes[1] = true;
+    stage.puppet.takes[2] = true;
+    stage_start(&stage);
+    stage_give(&stage, 1, 0, 4, false);
+    puppet_give(&stage.puppet, 1,
+                (rondo_incoming){.data = &stage.wire[0][4],
+                                 .bytes = 4 * sizeof(int32_t),
+                                 .token = STAGE_TOKEN,
+                                 .last = true});
+    assert_int_equal(rondo_plan_poll(stage.plan), RONDO_OK);
+    assert_int_equal(stage.out[8], 1008);
+    rondo_plan_destroy(stage.plan);
+}
+
 /* --- order -------------------------------------------------------------------------- */
 
 /* Two messages to one peer, the second ready long before the first. */
@@ -260,6 +334,9 @@ main(void)
         cmocka_unit_test(takes_what_it_cannot_reduce_yet),
         cmocka_unit_test(fuses_in_place_when_it_may),
         cmocka_unit_test(keeps_what_two_steps_read),
+        cmocka_unit_test(fuses_the_last_of_two),
+        cmocka_unit_test(keeps_what_is_both_operands),
+        cmocka_unit_test(one_poll_goes_all_the_way),
         cmocka_unit_test(order_does_not_depend_on_arrival),
         cmocka_unit_test(sends_in_program_order),
         cmocka_unit_test(signals_and_waits),

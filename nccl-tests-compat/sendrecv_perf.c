@@ -1,6 +1,8 @@
 /* sendrecv_perf.c - every rank sends to the next and receives from the one before. */
 #include "common/collective.h"
 
+#include <string.h>
+
 static uint32_t
 rank_after(const perf_call *c)
 {
@@ -13,9 +15,21 @@ rank_before(const perf_call *c)
     return (c->rank + c->nranks - 1) % c->nranks;
 }
 
+/* The library has no message from a rank to itself; alone, it is this copy. */
+static rondo_status
+copy_to_self(const perf_call *c)
+{
+    memmove(c->out, c->in, c->count * rondo_dtype_bytes(c->dtype));
+    return RONDO_OK;
+}
+
 static rondo_status
 start(const perf_call *c, rondo_request **requests, uint32_t *request_count)
 {
+    *request_count = 0;
+    if (c->nranks == 1) {
+        return copy_to_self(c);
+    }
     /* The receive goes first: the sender may already be waiting for it. */
     rondo_status status = rondo_recv_start(c->comm, c->out, c->count, c->dtype,
                                            rank_before(c), &requests[0]);
@@ -32,6 +46,9 @@ static rondo_status
 run(const perf_call *c)
 {
     rondo_request *receive = NULL;
+    if (c->nranks == 1) {
+        return copy_to_self(c);
+    }
     rondo_status status =
         rondo_recv_start(c->comm, c->out, c->count, c->dtype, rank_before(c), &receive);
     if (status != RONDO_OK) {

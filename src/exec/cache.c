@@ -102,7 +102,7 @@ bucket_of(const rondo_plan_cache *cache, const rondo_plan_key *key)
     return &cache->buckets[hash >> (64 - cache->bucket_bits)];
 }
 
-/* --- the row by age ----------------------------------------------------------------- */
+/* --- the row by age --------------------------------------------------------------- */
 
 static void
 leave_row(rondo_plan_cache *cache, uint32_t at)
@@ -154,7 +154,7 @@ rondo_plan_cache_find(rondo_plan_cache *cache, const rondo_plan_key *key)
     return cache->entries[at].plan;
 }
 
-/* --- dropping ----------------------------------------------------------------------- */
+/* --- dropping --------------------------------------------------------------------- */
 
 static void
 drop(rondo_plan_cache *cache, uint32_t at)

@@ -62,7 +62,7 @@ survey(struct draft *draft)
     }
 }
 
-/* --- one block of memory ------------------------------------------------------------ */
+/* --- one block of memory ---------------------------------------------------------- */
 
 static uintptr_t
 take(uintptr_t *next, uint64_t count, uint64_t width)
@@ -127,7 +127,7 @@ lay_out(const struct draft *draft, rondo_plan **plan)
     return RONDO_OK;
 }
 
-/* --- steps -------------------------------------------------------------------------- */
+/* --- steps ------------------------------------------------------------------------ */
 
 static void
 place_slice(rondo_plan *plan, uint64_t index, uint32_t which, const rondo_slice *slice)
@@ -220,9 +220,10 @@ compact_step(rondo_plan *plan, struct draft *draft, uint64_t index)
     plan->reduces = plan->reduces || from->kind == RONDO_STEP_REDUCE;
 }
 
-/* --- who comes after whom ----------------------------------------------------------- */
+/* --- who comes after whom --------------------------------------------------------- */
 
-/* The step before `index` on its chain, 1 + index, unless the schedule says so itself. */
+/* The step before `index` on its chain, 1 + index, unless the schedule says so
+ * itself. */
 static uint32_t
 unsaid_need(struct draft *draft, uint64_t index)
 {

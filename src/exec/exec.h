@@ -63,8 +63,8 @@ rondo_plan_start(rondo_plan *plan, const rondo_binding *binding);
 RONDO_MUST_USE rondo_status
 rondo_plan_poll(rondo_plan *plan);
 
-/* rondo_plan_moves - grows whenever a poll moved anything (a piece, a step, a slice of a
- * long step): a waiting rank that sees it grow does not go to sleep. Cheap. */
+/* rondo_plan_moves - grows whenever a poll moved anything (a piece, a step, a slice of
+ * a long step): a waiting rank that sees it grow does not go to sleep. Cheap. */
 uint64_t
 rondo_plan_moves(const rondo_plan *plan);
 
@@ -73,8 +73,8 @@ void
 rondo_plan_standing(const rondo_plan *plan, rondo_standing *standing);
 
 /*
- * The schedule cache: plans by key, least recently used ones dropped when `plans_max` or
- * `bytes_max` is passed. One per communicator; not thread safe.
+ * The schedule cache: plans by key, least recently used ones dropped when `plans_max`
+ * or `bytes_max` is passed. One per communicator; not thread safe.
  */
 typedef struct rondo_plan_cache rondo_plan_cache;
 

@@ -16,7 +16,7 @@ address_of(const rondo_plan *plan, const rondo_plan_step *step, uint32_t slice)
     return plan->memories[step->memory[slice]] + (step->first[slice] << plan->shift);
 }
 
-/* --- completions -------------------------------------------------------------------- */
+/* --- completions ------------------------------------------------------------------ */
 
 /* Every instance that leads to a peer; most often that is one. */
 static void
@@ -101,7 +101,7 @@ finish(rondo_plan *plan, uint32_t index, uint32_t fused)
     }
 }
 
-/* --- messages ----------------------------------------------------------------------- */
+/* --- messages --------------------------------------------------------------------- */
 
 static rondo_status
 try_send(rondo_plan *plan, rondo_plan_channel *channel)
@@ -181,7 +181,8 @@ is_expected(const rondo_plan *plan, const rondo_plan_channel *channel,
     const uint64_t part_of_element = piece->bytes & ((UINT64_C(1) << plan->shift) - 1);
 
     return piece->token == plan->binding.token && piece->bytes > 0 &&
-           piece->bytes <= left && piece->last == (piece->bytes == left) && part_of_element == 0;
+           piece->bytes <= left && piece->last == (piece->bytes == left) &&
+           part_of_element == 0;
 }
 
 /* One piece at a time, so that no peer keeps the others waiting. */
@@ -249,7 +250,8 @@ finish_channel(rondo_plan *plan, const rondo_plan_channel *channel)
     finish(plan, index, RONDO_PLAN_NONE);
 }
 
-/* Try every active channel once; and those that become active while the budget lasts. */
+/* Try every active channel once; and those that become active while the budget
+ * lasts. */
 static rondo_status
 communicate(rondo_plan *plan)
 {
@@ -276,7 +278,7 @@ communicate(rondo_plan *plan)
     return RONDO_OK;
 }
 
-/* --- computing ---------------------------------------------------------------------- */
+/* --- computing -------------------------------------------------------------------- */
 
 static void
 compute_part(const rondo_plan *plan, const rondo_plan_step *step, uint64_t done,

@@ -1,4 +1,5 @@
-/* arithmetic.c - integers in 128 bits, floating types by scaling and rounding in fp64. */
+/* arithmetic.c - integers in 128 bits, floating types by scaling and rounding in
+ * fp64. */
 #include "lib/arithmetic.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* gang.c - makes the ranks of one collective, their buffers and plans, and runs them. */
+/* gang.c - makes the ranks of one collective, their buffers and plans, and runs
+ * them. */
 #include "lib/gang_parts.h"
 
 #include <setjmp.h>
@@ -223,7 +224,7 @@ gang_fill(struct gang *gang, gang_value value)
     }
 }
 
-/* --- running ------------------------------------------------------------------------ */
+/* --- running ---------------------------------------------------------------------- */
 
 /* What is passed for a buffer of `count` elements that the collective knows of. */
 static void *

@@ -48,7 +48,8 @@ typedef uint64_t (*gang_value)(rondo_dtype dtype, uint32_t rank, uint64_t at);
 
 struct gang;
 
-/* gang_create - RONDO_ERR_MEMORY and what rondo_algo_build and rondo_plan_create say. */
+/* gang_create - RONDO_ERR_MEMORY and what rondo_algo_build and rondo_plan_create
+ * say. */
 RONDO_MUST_USE rondo_status
 gang_create(const gang_job *job, struct gang **made);
 

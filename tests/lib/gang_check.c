@@ -29,7 +29,7 @@ gang_plan(const struct gang *gang, uint32_t rank)
     return gang->members[rank].plan;
 }
 
-/* --- the naive result --------------------------------------------------------------- */
+/* --- the naive result ------------------------------------------------------------- */
 
 /* One rank after the other, all elements. */
 static void
@@ -175,7 +175,7 @@ gang_right(const struct gang *gang)
     return right;
 }
 
-/* --- values ------------------------------------------------------------------------- */
+/* --- values ----------------------------------------------------------------------- */
 
 uint64_t
 gang_whole(rondo_dtype dtype, uint32_t rank, uint64_t at)

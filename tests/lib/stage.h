@@ -1,4 +1,5 @@
-/* stage.h - one rank of three with a schedule made by the test and a puppet for peers. */
+/* stage.h - one rank of three with a schedule made by the test and a puppet for
+ * peers. */
 #ifndef LIB_STAGE_H
 #define LIB_STAGE_H
 
@@ -9,7 +10,8 @@
 #define STAGE_COUNT 48
 #define STAGE_RANKS 3
 
-/* IN holds 0, 1, 2, ...; OUT -1; peer 1 sends 1000, 1001, ..., peer 2 from 100000 on. */
+/* IN holds 0, 1, 2, ...; OUT -1; peer 1 sends 1000, 1001, ..., peer 2 from 100000
+ * on. */
 struct stage {
     struct puppet puppet;
     rondo_schedule *schedule;

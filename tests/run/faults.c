@@ -91,7 +91,8 @@ deaths_are_named(void **state)
 {
     (void)state;
     for (uint32_t row = 0; row < rondo_algo_count(); row++) {
-        /* Signals of the dead do not fail, they do not come: no error of the transport. */
+        /* Signals of the dead do not fail, they do not come: no error of the
+         * transport. */
         if (rondo_algo_at(row)->needs != RONDO_NEEDS_NOTHING) {
             continue;
         }

@@ -14,7 +14,7 @@
 #include "lib/arithmetic.h"
 #include "lib/judged.h"
 
-/* --- S02: counts that ranks do not divide ------------------------------------------- */
+/* --- S02: counts that ranks do not divide ----------------------------------------- */
 
 /* 73 numbers of each rank, padded with zeros to 76. */
 static uint64_t
@@ -85,7 +85,7 @@ odd_counts(void **state)
     judged_by_every_row(job, RONDO_COLL_ALL_GATHER, scattered_value, judge_gathered);
 }
 
-/* --- S03: a few doubles, in place or not -------------------------------------------- */
+/* --- S03: a few doubles, in place or not ------------------------------------------ */
 
 static uint64_t
 inverse_value(rondo_dtype dtype, uint32_t rank, uint64_t at)
@@ -168,7 +168,7 @@ tiny_doubles_in_place(void **state)
     }
 }
 
-/* --- S19: who gets nothing has nothing touched -------------------------------------- */
+/* --- S19: who gets nothing has nothing touched ------------------------------------ */
 
 static uint64_t
 one_value(rondo_dtype dtype, uint32_t rank, uint64_t at)

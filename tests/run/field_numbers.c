@@ -23,7 +23,7 @@ given_value(rondo_dtype dtype, uint32_t rank, uint64_t at)
     return given[rank];
 }
 
-/* --- S05: a NaN wins, whoever holds it ---------------------------------------------- */
+/* --- S05: a NaN wins, whoever holds it -------------------------------------------- */
 
 static const rondo_dtype floating[] = {RONDO_FP16, RONDO_BF16, RONDO_FP32, RONDO_FP64};
 
@@ -114,7 +114,7 @@ one_nan_wins(void **state)
     }
 }
 
-/* --- S06: integers wrap; S07: averages ---------------------------------------------- */
+/* --- S06: integers wrap; S07: averages -------------------------------------------- */
 
 struct sum {
     rondo_dtype dtype;

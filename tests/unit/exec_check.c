@@ -183,8 +183,8 @@ survives_lack_of_memory(void **state)
     assert_int_equal(failures, 2);
 }
 
-/* What is in order is not refused; nor is a reader that the schedule got wrong believed:
- * it is only not fused. */
+/* What is in order is not refused; nor is a reader that the schedule got wrong
+ * believed: it is only not fused. */
 static void
 doubts_the_reader(void **state)
 {

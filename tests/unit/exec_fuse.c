@@ -10,7 +10,7 @@
 
 #include "lib/stage.h"
 
-/* --- fusing ------------------------------------------------------------------------- */
+/* --- fusing ----------------------------------------------------------------------- */
 
 /* Either operand first. */
 static void
@@ -227,7 +227,32 @@ one_poll_goes_all_the_way(void **state)
     rondo_plan_destroy(stage.plan);
 }
 
-/* --- order -------------------------------------------------------------------------- */
+/* Whoever waits sees from the count that something has moved, and only then. */
+static void
+counts_moves(void **state)
+{
+    struct stage stage;
+
+    (void)state;
+    stage_set(&stage, false);
+    rondo_schedule_recv(stage.schedule, 1, stage_out(0, STAGE_COUNT));
+    rondo_schedule_send(stage.schedule, 2, stage_in(0, STAGE_COUNT));
+    stage_start(&stage);
+    const uint64_t before = rondo_plan_moves(stage.plan);
+    assert_int_equal(rondo_plan_poll(stage.plan), RONDO_BUSY);
+    assert_int_equal(rondo_plan_moves(stage.plan), before);
+    stage_give(&stage, 1, 0, 16, false);
+    assert_int_equal(rondo_plan_poll(stage.plan), RONDO_BUSY);
+    assert_int_equal(rondo_plan_moves(stage.plan), before + 1);
+    stage.puppet.takes[2] = true;
+    assert_int_equal(rondo_plan_poll(stage.plan), RONDO_BUSY);
+    assert_int_equal(rondo_plan_moves(stage.plan), before + 2);
+    assert_int_equal(rondo_plan_poll(stage.plan), RONDO_BUSY);
+    assert_int_equal(rondo_plan_moves(stage.plan), before + 2);
+    rondo_plan_destroy(stage.plan);
+}
+
+/* --- order ------------------------------------------------------------------------ */
 
 /* Two messages to one peer, the second ready long before the first. */
 static void
@@ -337,6 +362,7 @@ main(void)
         cmocka_unit_test(fuses_the_last_of_two),
         cmocka_unit_test(keeps_what_is_both_operands),
         cmocka_unit_test(one_poll_goes_all_the_way),
+        cmocka_unit_test(counts_moves),
         cmocka_unit_test(order_does_not_depend_on_arrival),
         cmocka_unit_test(sends_in_program_order),
         cmocka_unit_test(signals_and_waits),

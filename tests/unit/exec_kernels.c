@@ -65,7 +65,7 @@ bits_at(const region *area, uint64_t at, uint64_t width)
     return bits;
 }
 
-/* --- tests -------------------------------------------------------------------------- */
+/* --- tests ------------------------------------------------------------------------ */
 
 typedef const rondo_kernel table[RONDO_DTYPES][RONDO_OPS];
 

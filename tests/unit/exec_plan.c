@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "lib/stage.h"
 
-/* --- what is refused ---------------------------------------------------------------- */
+/* --- what is refused -------------------------------------------------------------- */
 
 struct bad_piece {
     uint64_t token;

@@ -108,6 +108,7 @@ struct rondo_comm {
     rondo_plan_cache *cache;
 
     uint64_t sequence;    /* of the last collective begun, from 1 */
+    uint64_t chain;       /* hash of the signatures of all collectives begun */
     uint64_t mapped_runs; /* gives each mapped run its signals */
     uint64_t votes;       /* offers published, equal on all ranks */
     const void **peer_in; /* by rank: IN of the mapped run */

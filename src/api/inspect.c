@@ -13,6 +13,9 @@
 /* How often signatures of all ranks are compared while waiting. */
 #define COMPARE_NS (UINT64_C(8) * RONDO_NS_PER_MS)
 
+/* How many operations back a foreign message is looked for. */
+#define LOOK_BACK 8
+
 void
 rondo_request_text(const rondo_request *request, char *text, size_t text_bytes)
 {
@@ -50,29 +53,38 @@ signature_text(const rondo_signature *signature, char *text, size_t text_bytes)
                    rondo_dtype_text((rondo_dtype)signature->dtype), op, root);
 }
 
-/* The first rank that made another call as our operation; RONDO_OK: none known. */
+/* The first rank whose operation `sequence` is another call than ours; RONDO_OK: none
+ * known. */
 static rondo_status
-find_mismatch(const rondo_request *request)
+find_mismatch_at(const rondo_comm *comm, uint64_t sequence)
 {
-    const rondo_comm *const comm = request->comm;
     char mine[128];
     char other[128];
+    rondo_signature ours;
     rondo_signature theirs;
 
+    if (rondo_board_signature(&comm->board, comm->rank, sequence, &ours) != RONDO_OK) {
+        return RONDO_OK;
+    }
     for (uint32_t rank = 0; rank < comm->nranks; rank++) {
-        if (rondo_board_signature(&comm->board, rank, request->sequence, &theirs) !=
-                RONDO_OK ||
-            memcmp(&theirs, &request->signature, sizeof theirs) == 0) {
+        if (rondo_board_signature(&comm->board, rank, sequence, &theirs) != RONDO_OK ||
+            memcmp(&theirs, &ours, sizeof theirs) == 0) {
             continue;
         }
-        signature_text(&request->signature, mine, sizeof mine);
+        signature_text(&ours, mine, sizeof mine);
         signature_text(&theirs, other, sizeof other);
         return rondo_error(
             RONDO_ERR_MISMATCH,
             "operation #%llu differs: rank %u called %s, rank %u called %s",
-            (unsigned long long)request->sequence, comm->rank, mine, rank, other);
+            (unsigned long long)sequence, comm->rank, mine, rank, other);
     }
     return RONDO_OK;
+}
+
+static rondo_status
+find_mismatch(const rondo_request *request)
+{
+    return find_mismatch_at(request->comm, request->sequence);
 }
 
 rondo_status
@@ -80,10 +92,15 @@ rondo_request_mismatch(rondo_request *request)
 {
     rondo_standing standing = {.peer = UINT32_MAX};
     char mine[128];
-    const rondo_status status = find_mismatch(request);
+    rondo_status status = RONDO_OK;
 
-    if (status != RONDO_OK) {
-        return status;
+    /* The message may belong to an earlier operation, which was over on this rank before
+     * anybody noticed: a count of 0, or a rank that only sends. */
+    for (uint64_t back = 0; back < LOOK_BACK && back < request->sequence; back++) {
+        status = find_mismatch_at(request->comm, request->sequence - back);
+        if (status != RONDO_OK) {
+            return status;
+        }
     }
     if (request->plan != NULL) {
         rondo_plan_standing(request->plan, &standing);

@@ -81,16 +81,24 @@ rondo_requests_fail(rondo_comm *comm)
     comm->pairs_tail = NULL;
 }
 
-/* All messages of an operation carry it: its number and what was called. */
+/* What was called joins what was called before: an operation that differed without any
+ * rank noticing (a count of 0, a rank that only sends) shows in the next message. */
+static void
+chain_add(rondo_comm *comm, const rondo_signature *sig)
+{
+    uint64_t hash = rondo_hash_add(comm->chain, (uint64_t)sig->what << 32 | sig->root);
+
+    hash = rondo_hash_add(hash, sig->count);
+    comm->chain = rondo_hash_add(hash, (uint64_t)sig->dtype << 32 | sig->op);
+}
+
+/* All messages of an operation carry it: its number, and all calls up to this one. Only
+ * the operation begun last runs. */
 static uint64_t
 token_of(const rondo_request *request)
 {
-    const rondo_signature *const sig = &request->signature;
-    uint64_t hash = rondo_hash_add(sig->what, sig->count);
-
-    hash = rondo_hash_add(hash, (uint64_t)sig->dtype << 32 | sig->op);
-    hash = rondo_hash_add(hash, sig->root);
-    return (hash & ~UINT64_C(0xffffff)) | (request->sequence & UINT64_C(0xffffff));
+    return (request->comm->chain & ~UINT64_C(0xffffff)) |
+           (request->sequence & UINT64_C(0xffffff));
 }
 
 /* The plan of a choice: from the cache, or built now. */
@@ -225,6 +233,7 @@ begin(rondo_request *request)
     rondo_comm *const comm = request->comm;
 
     request->sequence = ++comm->sequence;
+    chain_add(comm, &request->signature);
     rondo_board_enter(&comm->board, request->sequence, &request->signature);
     if (request->coll.count == 0) {
         rondo_request_finish(request, RONDO_OK);

@@ -6,6 +6,9 @@
 #include "base/alloc.h"
 #include "base/config.h"
 
+/* How long a split that failed waits for the reason its communicator may have. */
+#define OWN_REASON_NS (UINT64_C(200) * RONDO_NS_PER_MS)
+
 /* What each rank says about where it wants to go. */
 typedef struct wish {
     int32_t color;
@@ -96,6 +99,23 @@ split_by(rondo_comm *comm, const wish *wishes, uint32_t *members, rondo_comm **p
     return make_part(comm, members, nmembers, color, part);
 }
 
+/* A part that could not be made because a process died: `comm` itself learns of it within
+ * moments, and names the rank as its callers know it. */
+static rondo_status
+prefer_own_reason(rondo_comm *comm, rondo_status status)
+{
+    const uint64_t until_ns = rondo_now_ns() + OWN_REASON_NS;
+    const struct timespec pause = {.tv_nsec = (long)RONDO_NS_PER_MS};
+
+    if (status != RONDO_ERR_PEER && status != RONDO_ERR_START) {
+        return status;
+    }
+    while (rondo_comm_broken(comm) == RONDO_OK && rondo_now_ns() < until_ns) {
+        (void)nanosleep(&pause, NULL);
+    }
+    return comm->status != RONDO_OK ? comm->status : status;
+}
+
 rondo_status
 rondo_comm_split(rondo_comm *comm, int32_t color, int32_t key, rondo_comm **part)
 {
@@ -122,7 +142,7 @@ rondo_comm_split(rondo_comm *comm, int32_t color, int32_t key, rondo_comm **part
         status = rondo_all_gather(comm, &mine, wishes, sizeof mine, RONDO_UINT8);
     }
     if (status == RONDO_OK) {
-        status = split_by(comm, wishes, members, part);
+        status = prefer_own_reason(comm, split_by(comm, wishes, members, part));
     }
     rondo_free(members);
     rondo_free(wishes);

@@ -73,7 +73,8 @@ typedef struct process {
     struct process *next;
     rondo_service *service;
     rondo_address address;
-    int pidfd; /* -1: ended */
+    int pidfd;    /* -1: ended */
+    bool by_time; /* pidfd is a timer instead: see watch.c */
     bool ended;
     bool orphan; /* no watch is left; about to be freed */
     uint32_t watches;
@@ -131,6 +132,7 @@ struct rondo_service {
     segment *segments[SEGMENT_BUCKETS];
     arrival *arrivals; /* oldest first */
     uint32_t narrivals;
+    uint64_t given_up; /* arrivals */
 
     process *processes;
     rondo_watch *watches;

@@ -7,20 +7,29 @@
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
 #include <sys/resource.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "control/service_parts.h"
 
+/* How often a process is looked at where the kernel has no pidfds for us. */
+#define LOOK_NS 200000000
+
 /* Field of /proc/PID/stat that holds the start time, counted behind the name. */
 #define FIELDS_TO_START 20
 
-/* The name is in brackets and may hold blanks and brackets: the last one ends it. */
+/* The name is in brackets and may hold blanks and brackets: the last one ends it. 0: it
+ * has ended and only its parent has not noticed. */
 static uint64_t
 parse_started(const char *line)
 {
     const char *at = strrchr(line, ')');
+
+    if (at != NULL && at[1] == ' ' && (at[2] == 'Z' || at[2] == 'X')) {
+        return 0;
+    }
 
     for (uint32_t field = 0; at != NULL && field < FIELDS_TO_START; field++) {
         at = strchr(at + 1, ' ');
@@ -47,7 +56,11 @@ rondo_watch_started(uint32_t pid, uint64_t *started)
     if (bytes <= 0) {
         return RONDO_ERR_PEER;
     }
-    *started = parse_started(line);
+    const uint64_t found = parse_started(line);
+    if (found == 0) {
+        return RONDO_ERR_PEER;
+    }
+    *started = found;
     return RONDO_OK;
 }
 
@@ -69,6 +82,50 @@ open_failed(int number, const rondo_address *address)
                              address->pid, (unsigned long long)limit.rlim_cur);
 }
 
+/* Kernels before 5.3, some sandboxes and valgrind have no pidfds: a timer takes the place
+ * of one, and each time it strikes the process is looked for. */
+static int
+open_timer(void)
+{
+    const struct itimerspec times = {{0, LOOK_NS}, {0, LOOK_NS}};
+    const int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+
+    if (fd >= 0) {
+        (void)timerfd_settime(fd, 0, &times, NULL);
+    }
+    return fd;
+}
+
+static int
+open_pidfd(process *opened)
+{
+    const int fd = pidfd_open((pid_t)opened->address.pid, 0);
+
+    if (fd >= 0 || (errno != ENOSYS && errno != EPERM)) {
+        return fd;
+    }
+    opened->by_time = true;
+    return open_timer();
+}
+
+/* Whether the timer of a process struck for nothing: the process still runs. */
+static bool
+still_runs(const process *looked)
+{
+    uint64_t strikes = 0;
+    uint64_t started = 0;
+
+    if (!looked->by_time) {
+        return false;
+    }
+    /* Only to silence the timer; how often it struck does not matter. */
+    if (read(looked->pidfd, &strikes, sizeof strikes) < 0) {
+        return true;
+    }
+    return rondo_watch_started(looked->address.pid, &started) != RONDO_ERR_PEER &&
+           (looked->address.started == 0 || started == looked->address.started);
+}
+
 /* Opens the pidfd first and looks at the start time after that: in this order a process
  * that took over the number in between is told apart. */
 static rondo_status
@@ -77,7 +134,7 @@ open_process(process *opened)
     const rondo_address *const address = &opened->address;
     uint64_t started = 0;
 
-    opened->pidfd = pidfd_open((pid_t)address->pid, 0);
+    opened->pidfd = open_pidfd(opened);
     if (opened->pidfd < 0) {
         opened->ended = errno == ESRCH;
         return opened->ended ? RONDO_OK : open_failed(errno, address);
@@ -117,7 +174,7 @@ process_ended(int fd, uint32_t events, void *user)
     (void)fd;
     (void)events;
     (void)pthread_mutex_lock(&service->lock);
-    if (!gone->orphan) {
+    if (!gone->orphan && !still_runs(gone)) {
         close_process(service, gone);
         gone->ended = true;
         service->deaths = true;

@@ -206,10 +206,17 @@ rondo_segment_arrived(rondo_service *service, const letter *message, int fd)
     }
     (void)pthread_mutex_lock(&service->lock);
     arrival *const gone = evict(service);
+    service->given_up += gone != NULL ? 1 : 0;
+    const uint64_t given_up = service->given_up;
     append(service, added);
     (void)pthread_mutex_unlock(&service->lock);
     if (gone != NULL) {
-        rondo_log(RONDO_LOG_WARN, "shared memory nobody asked for was given up");
+        /* Said at powers of two: whoever sends so much sends more. */
+        if (__builtin_popcountll(given_up) == 1) {
+            rondo_log(RONDO_LOG_WARN,
+                      "shared memory that no rank asked for was given up, %llu so far",
+                      (unsigned long long)given_up);
+        }
         free_arrival(gone);
     }
 }

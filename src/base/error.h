@@ -4,7 +4,7 @@
 
 #include <rondo/status.h>
 
-#define RONDO_ERROR_TEXT_MAX 512
+#define RONDO_ERROR_TEXT_MAX 768
 
 /* rondo_error - write the sentence for this thread and hand `status` back. */
 rondo_status

@@ -67,10 +67,6 @@ say_too_large(perf_thread *thread, uint32_t rank, uint64_t ranks, uint64_t rank_
               uint64_t available, const char *where)
 {
     perf_job *job = thread->job;
-    if (!perf_is_first(thread)) {
-        perf_remember(job, PERF_EXIT_SYSTEM);
-        return RONDO_ERR_MEMORY;
-    }
     char wanted_text[32];
     char one_text[32];
     char available_text[32];
@@ -81,11 +77,13 @@ say_too_large(perf_thread *thread, uint32_t rank, uint64_t ranks, uint64_t rank_
     perf_size_text(wanted, wanted_text, sizeof(wanted_text));
     perf_size_text(rank_bytes, one_text, sizeof(one_text));
     perf_size_text(available, available_text, sizeof(available_text));
-    return perf_refuse(job, PERF_EXIT_SYSTEM,
-                       "-e %s is too large: %s wanted for %llu ranks (%s each), %s"
-                       " available %s of rank %u",
-                       job->options->size_text, wanted_text, (unsigned long long)ranks,
-                       one_text, available_text, where, rank);
+    return perf_refuse_together(job, perf_is_first(thread), PERF_EXIT_SYSTEM,
+                                "-e %s is too large: %s wanted for %llu ranks (%s "
+                                "each), %s available %s of rank"
+                                " %u",
+                                job->options->size_text, wanted_text,
+                                (unsigned long long)ranks, one_text, available_text,
+                                where, rank);
 }
 
 /* Before anybody allocates: what is free then is free for all of us. */

@@ -11,7 +11,7 @@ static int
 exit_code_of(const perf_job *job, rondo_status status)
 {
     /* With -T the ranks that were set free by another's time-out count like it. */
-    if (status == RONDO_ERR_TIMEOUT || job->timed_out ||
+    if (status == RONDO_ERR_TIMEOUT || atomic_load(&job->timed_out) ||
         (status == RONDO_ERR_ABORTED && job->options->timeout_s > 0)) {
         return PERF_EXIT_TIMEOUT;
     }
@@ -53,15 +53,35 @@ perf_failed_at(perf_job *job, const rondo_comm *comm, rondo_status status,
     return status;
 }
 
+__attribute__((format(printf, 2, 0))) static void
+say(const perf_job *job, const char *format, va_list values)
+{
+    char text[512];
+    vsnprintf(text, sizeof(text), format, values);
+    fprintf(stderr, "%s: %s\n", job->collective->program, text);
+}
+
 rondo_status
 perf_refuse(perf_job *job, int code, const char *format, ...)
 {
-    char text[512];
     va_list values;
     va_start(values, format);
-    vsnprintf(text, sizeof(text), format, values);
+    say(job, format, values);
     va_end(values);
-    fprintf(stderr, "%s: %s\n", job->collective->program, text);
+    perf_remember(job, code);
+    return RONDO_ERR_STATE;
+}
+
+rondo_status
+perf_refuse_together(perf_job *job, bool speaks, int code, const char *format, ...)
+{
+    va_list values;
+    va_start(values, format);
+    if (speaks) {
+        say(job, format, values);
+    }
+    va_end(values);
+    atomic_store(&job->agreed, true);
     perf_remember(job, code);
     return RONDO_ERR_STATE;
 }
@@ -69,6 +89,9 @@ perf_refuse(perf_job *job, int code, const char *format, ...)
 void
 perf_abort_all(perf_job *job)
 {
+    if (atomic_load(&job->agreed)) {
+        return;
+    }
     pthread_mutex_lock(&job->lock);
     for (uint32_t i = 0; i < job->local_count; i++) {
         if (job->ranks[i].comm != NULL) {

@@ -20,11 +20,19 @@ rondo_status
 perf_refuse(perf_job *job, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* perf_refuse_together - the same where all ranks refuse alike, having the same facts:
+ * one of them `speaks`, and they end without breaking each other's communicators, so
+ * that all have the same exit code. */
+rondo_status
+perf_refuse_together(perf_job *job, bool speaks, int code, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
 /* perf_remember - `code` is the exit code unless there is one already. */
 void
 perf_remember(perf_job *job, int code);
 
-/* perf_abort_all - break this process's communicators, so that nobody waits for us. */
+/* perf_abort_all - break this process's communicators, so that nobody waits for us. Not
+ * after perf_refuse_together. */
 void
 perf_abort_all(perf_job *job);
 

@@ -97,12 +97,9 @@ check_root(const perf_thread *thread)
     if (!outside) {
         return RONDO_OK;
     }
-    if (perf_is_first(thread)) {
-        return perf_refuse(job, PERF_EXIT_USAGE, "-r %lld: there are %u ranks",
-                           (long long)job->options->root, job->nranks);
-    }
-    perf_remember(job, PERF_EXIT_USAGE);
-    return RONDO_ERR_ARG;
+    return perf_refuse_together(job, perf_is_first(thread), PERF_EXIT_USAGE,
+                                "-r %lld: there are %u ranks",
+                                (long long)job->options->root, job->nranks);
 }
 
 static rondo_status
@@ -183,7 +180,9 @@ run_job(perf_job *job, int argc, char **argv)
     rondo_status status = perf_processes_join(job);
     if (status == RONDO_OK && job->process == 0) {
         job->report = perf_report_open(job, argc, argv);
-        status = job->report != NULL ? RONDO_OK : RONDO_ERR_STATE;
+    }
+    if (status == RONDO_OK) {
+        status = perf_processes_agree(job);
     }
     if (status == RONDO_OK && job->options->parallel_init == 0) {
         status = perf_ranks_join(job, job->ranks, job->local_count);

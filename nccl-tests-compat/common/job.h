@@ -46,7 +46,8 @@ typedef struct perf_job {
     uint64_t created_bytes;     /* and after */
     pthread_mutex_t lock;       /* of `ranks[].comm` and `exit_code` */
     int exit_code;              /* the first failure's */
-    bool timed_out;             /* -T struck */
+    atomic_bool timed_out;      /* -T struck */
+    atomic_bool agreed;         /* all ranks know that they end: nobody need be freed */
     _Atomic uint64_t progress;  /* counts what has been finished, for -T */
     struct perf_report *report; /* what rank 0 prints and writes; null elsewhere */
 } perf_job;

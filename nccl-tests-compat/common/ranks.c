@@ -71,8 +71,8 @@ compare_shape(perf_job *job)
         return PERF_FAILED(job, job->base, status);
     }
     if (least[0] != most[0] || least[1] != most[1]) {
-        return perf_refuse(job, PERF_EXIT_USAGE,
-                           "the processes were given different -t or -g");
+        return perf_refuse_together(job, job->process == 0, PERF_EXIT_USAGE,
+                                    "the processes were given different -t or -g");
     }
     return RONDO_OK;
 }
@@ -110,6 +110,22 @@ perf_processes_join(perf_job *job)
         return RONDO_OK;
     }
     return share_id(job);
+}
+
+rondo_status
+perf_processes_agree(perf_job *job)
+{
+    rondo_comm *between = job->base != NULL ? job->base : job->ranks[0].comm;
+    int32_t code = job->exit_code;
+    const rondo_status status =
+        rondo_all_reduce(between, &code, &code, 1, RONDO_INT32, RONDO_MAX);
+    if (status != RONDO_OK) {
+        return PERF_FAILED(job, between, status);
+    }
+    if (code == PERF_EXIT_OK) {
+        return RONDO_OK;
+    }
+    return perf_refuse_together(job, false, code, "another process cannot go on");
 }
 
 static rondo_status

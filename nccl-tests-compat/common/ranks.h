@@ -13,6 +13,11 @@
 rondo_status
 perf_processes_join(perf_job *job);
 
+/* perf_processes_agree - whether all processes can go on: what one of them has
+ * remembered as its exit code becomes everybody's. */
+rondo_status
+perf_processes_agree(perf_job *job);
+
 /* perf_ranks_join - make the communicators of `count` ranks from the id that process 0
  * has sent round; for all ranks of the process, or, with -p 1, by each thread. */
 rondo_status

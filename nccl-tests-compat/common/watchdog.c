@@ -40,9 +40,7 @@ strike(perf_watchdog *watchdog)
     perf_host_name(host, sizeof(host));
     fprintf(stderr, "%s: Test timeout (%us) %s:%d\n", host, job->options->timeout_s,
             "watchdog.c", __LINE__);
-    pthread_mutex_lock(&job->lock);
-    job->timed_out = true;
-    pthread_mutex_unlock(&job->lock);
+    atomic_store(&job->timed_out, true);
     perf_remember(job, PERF_EXIT_TIMEOUT);
     perf_abort_all(job);
 }

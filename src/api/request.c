@@ -261,12 +261,16 @@ static rondo_status
 advance_vote(rondo_request *request)
 {
     rondo_comm *const comm = request->comm;
-    const rondo_status status = rondo_offers_resolve(comm, request);
+    rondo_status status = rondo_offers_resolve(comm, request);
 
-    if (status == RONDO_OK || status == RONDO_ERR_UNSUPPORTED) {
-        return start_run(request, status == RONDO_OK);
+    if (status == RONDO_ERR_UNSUPPORTED) {
+        return start_run(request, false);
     }
-    return status;
+    /* A mapped run has no messages to show that ranks made different calls. */
+    if (status == RONDO_OK) {
+        status = compare_signatures(request);
+    }
+    return status == RONDO_OK ? start_run(request, true) : status;
 }
 
 /* Move the first collective; RONDO_BUSY when it has to wait for others. */

@@ -52,8 +52,7 @@ advance(const rondo_proof *proof, const rondo_clocks *clocks, uint64_t event)
         learn_all(proof, clocks, event, rondo_proof_need(proof, event, at));
     }
     if (found->step->kind == RONDO_STEP_RECV) {
-        hear(proof, clocks, event, found->other,
-             rondo_proof_opening(proof, found->other));
+        hear(proof, clocks, event, found->other, proof->events[found->other].opening);
     } else if (found->step->kind == RONDO_STEP_WAIT) {
         hear(proof, clocks, event, found->other, found->other);
     }

@@ -59,36 +59,6 @@ rondo_proof_refuse(const rondo_proof *proof, uint64_t event, const char *format,
                        rondo_proof_text(proof, event).text, what);
 }
 
-uint64_t
-rondo_proof_opening(const rondo_proof *proof, uint64_t event)
-{
-    const rondo_event *const found = &proof->events[event];
-
-    return event - (uint64_t)(found->step - rondo_proof_schedule(proof, found)->steps) -
-           1;
-}
-
-uint64_t
-rondo_proof_needs(const rondo_proof *proof, uint64_t event)
-{
-    const rondo_step *const step = proof->events[event].step;
-
-    return step->needs == 0 ? 1 : step->needs;
-}
-
-uint64_t
-rondo_proof_need(const rondo_proof *proof, uint64_t event, uint64_t at)
-{
-    const rondo_event *const found = &proof->events[event];
-    const uint64_t opening = rondo_proof_opening(proof, event);
-
-    if (found->step->needs == 0) {
-        return opening;
-    }
-    return opening + 1 +
-           rondo_proof_schedule(proof, found)->needs[found->step->needs_at + at];
-}
-
 static bool
 agree(const rondo_coll *one, const rondo_coll *other)
 {
@@ -189,9 +159,11 @@ number(rondo_proof *proof)
                 break;
             }
             const rondo_schedule *const schedule = proof->schedules[phase][rank];
+            const uint64_t opening = event - 1;
             for (uint64_t index = 0; index < schedule->nsteps; index++) {
                 proof->events[event++] = (rondo_event){.step = &schedule->steps[index],
                                                        .other = RONDO_NO_EVENT,
+                                                       .opening = opening,
                                                        .rank = rank,
                                                        .phase = phase};
             }

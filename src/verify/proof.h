@@ -20,6 +20,7 @@
 typedef struct rondo_event {
     const rondo_step *step; /* null: a mark */
     uint64_t other;         /* send, recv: its other side; wait: the signal */
+    uint64_t opening;       /* of a step: the mark in front of its phase */
     uint32_t rank;
     uint32_t phase; /* which collective; of a mark, the one behind it */
 } rondo_event;
@@ -88,16 +89,26 @@ rondo_proof_local(const rondo_proof *proof, uint64_t event)
     return event - proof->first_event[proof->events[event].rank];
 }
 
-/* rondo_proof_opening - the mark in front of the phase of `event`, which is a step. */
-uint64_t
-rondo_proof_opening(const rondo_proof *proof, uint64_t event);
+/* rondo_proof_needs, rondo_proof_need - how many events a step needs, and which. One
+ * that needs no step needs the mark in front of its phase. */
+static inline uint64_t
+rondo_proof_needs(const rondo_proof *proof, uint64_t event)
+{
+    const uint64_t needs = proof->events[event].step->needs;
 
-/* rondo_proof_need - entry `at` of what a step needs, as an event. A step that needs no
- * step needs the mark in front of its phase: that is entry 0 then. */
-uint64_t
-rondo_proof_need(const rondo_proof *proof, uint64_t event, uint64_t at);
-uint64_t
-rondo_proof_needs(const rondo_proof *proof, uint64_t event);
+    return needs == 0 ? 1 : needs;
+}
+
+static inline uint64_t
+rondo_proof_need(const rondo_proof *proof, uint64_t event, uint64_t at)
+{
+    const rondo_event *const found = &proof->events[event];
+    const uint64_t *const needs = rondo_proof_schedule(proof, found)->needs;
+
+    return found->step->needs == 0
+               ? found->opening
+               : found->opening + 1 + needs[found->step->needs_at + at];
+}
 
 /* rondo_proof_cell - the first cell of a slice of a step. */
 static inline uint64_t

@@ -101,7 +101,7 @@ named_reader(const rondo_proof *proof, uint64_t writer)
     if (step == NULL || step->reader == RONDO_NO_STEP) {
         return 0;
     }
-    return rondo_proof_opening(proof, writer - 1) + 2 + step->reader;
+    return proof->events[writer - 1].opening + 2 + step->reader;
 }
 
 /* What a receive says of its reader must hold, for then the two may be one. */

@@ -28,21 +28,21 @@ wanted_at(const rondo_values *values, const rondo_coll *coll, uint64_t at)
 
 /* All ranks that get a result get the same bits: their sums are the same tree. */
 static bool
-agrees(rondo_values *values, uint32_t phase, const rondo_coll *coll,
-       const rondo_value *value, uint64_t at)
+agrees(rondo_values *values, uint32_t phase, const rondo_coll *coll, uint64_t hash,
+       uint64_t at)
 {
     if (values->uniform_hash == 0) {
-        values->uniform_hash = value->hash;
+        values->uniform_hash = hash;
     }
-    values->uniform = values->uniform && values->uniform_hash == value->hash;
+    values->uniform = values->uniform && values->uniform_hash == hash;
     if (coll->kind != RONDO_COLL_ALL_REDUCE) {
         return true;
     }
     uint64_t *const expected = &values->expected[phase][at];
     if (*expected == 0) {
-        *expected = value->hash;
+        *expected = hash;
     }
-    return *expected == value->hash;
+    return *expected == hash;
 }
 
 static rondo_status
@@ -53,19 +53,20 @@ check_element(rondo_values *values, uint64_t mark, const rondo_value *value,
     const uint32_t phase = event->phase - 1;
     const rondo_coll *const coll = &values->proof->schedules[phase][event->rank]->coll;
     const wanted want = wanted_at(values, coll, at);
+    const rondo_recipe *const recipe = &values->recipes[value->recipe];
     const char *fault = NULL;
 
-    if (value->bag == RONDO_BAG_NONE) {
+    if (value->recipe == RONDO_UNDEFINED) {
         fault = "is undefined";
-    } else if (value->code != 0) {
+    } else if (recipe->code != 0) {
         fault = "is encoded bytes";
     } else if (value->element != want.element) {
         fault = "holds another element";
-    } else if (value->bag != want.bag) {
+    } else if (recipe->bag != want.bag) {
         fault = "is not of the ranks it should be of";
-    } else if (value->finished != (want.reduced && coll->nranks > 1)) {
+    } else if (recipe->finished != (want.reduced && coll->nranks > 1)) {
         fault = "was not finished, where an average divides";
-    } else if (want.reduced && !agrees(values, phase, coll, value, at)) {
+    } else if (want.reduced && !agrees(values, phase, coll, recipe->hash, at)) {
         fault = "is computed in another order than on another rank";
     }
     if (fault != NULL) {

@@ -5,22 +5,31 @@
 #include "verify/bags.h"
 #include "verify/proof.h"
 
-/* What one element holds. Undefined while its bag is RONDO_BAG_NONE. */
-typedef struct rondo_value {
+/* How a value was made. Elements that lie side by side mostly share one. */
+typedef struct rondo_recipe {
     uint64_t bag;        /* whose contributions are in it, each once */
-    uint64_t element;    /* which element of the vector they are of */
-    uint64_t hash;       /* of how it was computed, operand order included */
+    uint64_t hash;       /* of the whole computation, operand order included */
     uint64_t code;       /* encoded: by which encoding, from 1; 0: not encoded */
-    uint64_t code_at;    /* encoded: its place in the code */
     uint64_t code_count; /* encoded: elements of the code */
     uint32_t encodings;  /* most that any contribution in it went through */
     bool finished;       /* a finishing reduction made it */
+} rondo_recipe;
+
+/* For rondo_value.recipe: nothing was ever written here. */
+#define RONDO_UNDEFINED 0
+
+/* What one element of some memory holds. */
+typedef struct rondo_value {
+    uint64_t element; /* which element of the vector its contributions are of */
+    uint32_t recipe;  /* index in the table of recipes */
+    uint32_t code_at; /* encoded: its place in the code */
 } rondo_value;
 
-/* The last union that was formed: neighbours mostly want the same. */
-typedef struct rondo_union {
-    uint64_t a, b, sum;
-} rondo_union;
+/* The last sum that was formed: neighbours mostly want the same. */
+typedef struct rondo_sum {
+    uint32_t a, b, recipe;
+    bool final;
+} rondo_sum;
 
 typedef struct rondo_values {
     const rondo_proof *proof;
@@ -28,7 +37,10 @@ typedef struct rondo_values {
     rondo_value *cells[RONDO_PHASES];
     uint64_t *expected[RONDO_PHASES]; /* of results all ranks get: the hash of the
                                        * first rank that had it; 0: none yet */
-    rondo_union last;
+    rondo_recipe *recipes;            /* the first is for what is undefined */
+    uint64_t nrecipes;
+    uint64_t recipes_room;
+    rondo_sum last;
     uint64_t codes;         /* encodings made */
     uint64_t encodings_max; /* over all values */
     uint64_t uniform_hash;  /* of the first result there was; 0: none yet */

@@ -1,61 +1,63 @@
 /* values.c - runs the steps on values that remember what they were made of. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "base/error.h"
 #include "base/hash.h"
 #include "verify/bags.h"
 #include "verify/results.h"
 
-/* What a rank's own contribution hashes to, and what is done to a hash. */
+/* What hashes begin with: a rank's contribution, and what is done to values. */
 enum { LEAF = 1, SUM = 2, FINISH = 3, ENCODE = 4, DECODE = 5 };
 
-/* One slice a step works on: the values, where they are, how its element reads. */
+/* The values of a slice of a step. */
 static rondo_value *
 values_of(const rondo_values *values, const rondo_event *event, rondo_slice slice)
 {
     return &values->cells[event->phase][rondo_proof_cell(values->proof, event, slice)];
 }
 
-static uint64_t
-leaf_hash(uint32_t rank)
+static rondo_status
+new_recipe(rondo_values *values, rondo_recipe recipe, uint32_t *index)
 {
-    return rondo_hash_add(LEAF, rank);
+    const rondo_status status =
+        rondo_alloc_grow((void **)&values->recipes, values->nrecipes,
+                         &values->recipes_room, sizeof *values->recipes);
+
+    if (status != RONDO_OK || values->nrecipes == UINT32_MAX) {
+        return status == RONDO_OK ? rondo_error(RONDO_ERR_ARG, "too many sums")
+                                  : status;
+    }
+    *index = (uint32_t)values->nrecipes;
+    values->recipes[values->nrecipes++] = recipe;
+    if (recipe.encodings > values->encodings_max) {
+        values->encodings_max = recipe.encodings;
+    }
+    return RONDO_OK;
 }
 
 /* What rank `rank` contributes, element by element: its IN. A barrier's messages hold
  * nothing of account, so its scratch counts as defined. */
-static void
+static rondo_status
 contribute(rondo_values *values, uint32_t phase, uint32_t rank)
 {
-    const rondo_coll *const coll = &values->proof->schedules[phase][rank]->coll;
-    const rondo_layout *const layout = &values->proof->layouts[phase][rank];
-    const bool barrier = coll->kind == RONDO_COLL_BARRIER;
-    const uint64_t count = barrier
-                               ? values->proof->schedules[phase][rank]->scratch_count
-                               : rondo_coll_in_count(coll);
-    const uint64_t first = layout->buffer[barrier ? RONDO_BUF_SCRATCH : RONDO_BUF_IN];
+    const rondo_schedule *const schedule = values->proof->schedules[phase][rank];
+    const bool barrier = schedule->coll.kind == RONDO_COLL_BARRIER;
+    const uint64_t count =
+        barrier ? schedule->scratch_count : rondo_coll_in_count(&schedule->coll);
+    const uint64_t first = values->proof->layouts[phase][rank]
+                               .buffer[barrier ? RONDO_BUF_SCRATCH : RONDO_BUF_IN];
+    const rondo_recipe own = {.bag = rondo_bags_of(rank),
+                              .hash = rondo_hash_add(LEAF, rank)};
+    uint32_t recipe = 0;
+    const rondo_status status = new_recipe(values, own, &recipe);
 
-    for (uint64_t element = 0; element < count; element++) {
+    for (uint64_t element = 0; status == RONDO_OK && element < count; element++) {
         values->cells[phase][first + element] =
-            (rondo_value){.bag = rondo_bags_of(rank),
-                          .element = barrier ? 0 : element,
-                          .hash = leaf_hash(rank)};
+            (rondo_value){.element = element, .recipe = recipe};
     }
-}
-
-static rondo_status
-check_plain(const rondo_values *values, uint64_t event, rondo_slice slice,
-            const rondo_value *value)
-{
-    for (uint64_t at = 0; at < slice.count; at++) {
-        if (value[at].bag == RONDO_BAG_NONE) {
-            return rondo_proof_refuse(
-                values->proof, event, "element %" PRIu64 " of %s is undefined",
-                slice.first + at,
-                slice.buffer == RONDO_BUF_IN ? "in" : "what it reads");
-        }
-    }
-    return RONDO_OK;
+    return status;
 }
 
 /* Encoded bytes are taken whole, as they were made. */
@@ -63,9 +65,13 @@ static rondo_status
 check_code(const rondo_values *values, uint64_t event, rondo_slice slice,
            const rondo_value *value)
 {
+    const rondo_recipe *const first = &values->recipes[value[0].recipe];
+
     for (uint64_t at = 0; at < slice.count; at++) {
-        if (value[at].code == 0 || value[at].code != value[0].code ||
-            value[at].code_at != at || value[at].code_count != slice.count) {
+        const rondo_recipe *const recipe = &values->recipes[value[at].recipe];
+
+        if (recipe->code == 0 || recipe->code != first->code ||
+            recipe->code_count != slice.count || value[at].code_at != at) {
             return rondo_proof_refuse(
                 values->proof, event,
                 "element %" PRIu64 " is not where its code has it", slice.first + at);
@@ -79,118 +85,141 @@ check_operand(const rondo_values *values, uint64_t event, rondo_slice slice)
 {
     const rondo_value *const value =
         values_of(values, &values->proof->events[event], slice);
-    const rondo_status status = check_plain(values, event, slice, value);
 
-    if (status != RONDO_OK || slice.buffer != RONDO_BUF_WIRE) {
-        return status;
+    for (uint64_t at = 0; at < slice.count; at++) {
+        if (value[at].recipe == RONDO_UNDEFINED) {
+            return rondo_proof_refuse(values->proof, event,
+                                      "element %" PRIu64 " of its operand is undefined",
+                                      slice.first + at);
+        }
+    }
+    if (slice.count == 0 || slice.buffer != RONDO_BUF_WIRE) {
+        return RONDO_OK;
     }
     return check_code(values, event, slice, value);
 }
 
+/* The recipe of the sum of two, at element `at` of the step. */
 static rondo_status
-add(rondo_values *values, uint64_t event, uint64_t at, const rondo_value *a,
-    const rondo_value *b, rondo_value *sum)
+add(rondo_values *values, uint64_t event, uint64_t at, uint32_t left, uint32_t right)
 {
     const rondo_proof *const proof = values->proof;
-    const rondo_step *const step = proof->events[event].step;
+    const bool final = proof->events[event].step->final;
+    const rondo_recipe a = values->recipes[left];
+    const rondo_recipe b = values->recipes[right];
+    uint64_t bag = RONDO_BAG_NONE;
 
-    if (a->element != b->element) {
-        return rondo_proof_refuse(
-            proof, event, "at %" PRIu64 ", element %" PRIu64 " meets element %" PRIu64,
-            at, a->element, b->element);
-    }
-    if (a->finished || b->finished) {
+    if (a.finished || b.finished) {
         return rondo_proof_refuse(proof, event,
                                   "at %" PRIu64 ", adds to a finished result", at);
     }
-    if (values->last.a != a->bag || values->last.b != b->bag) {
-        const rondo_status status =
-            rondo_bags_union(&values->bags, a->bag, b->bag, &values->last.sum);
-        if (status != RONDO_OK) {
-            return status;
-        }
-        values->last.a = a->bag;
-        values->last.b = b->bag;
+    const rondo_status status = rondo_bags_union(&values->bags, a.bag, b.bag, &bag);
+    if (status != RONDO_OK) {
+        return status;
     }
-    if (values->last.sum == RONDO_BAG_NONE) {
+    if (bag == RONDO_BAG_NONE) {
         return rondo_proof_refuse(proof, event,
                                   "at %" PRIu64 ", rank %" PRIu32 " is added twice", at,
-                                  rondo_bags_shared(&values->bags, a->bag, b->bag));
+                                  rondo_bags_shared(&values->bags, a.bag, b.bag));
     }
-    if (step->final && values->last.sum != values->bags.all) {
+    if (final && bag != values->bags.all) {
         return rondo_proof_refuse(proof, event,
                                   "at %" PRIu64 ", finishes without rank %" PRIu32, at,
-                                  rondo_bags_missing(&values->bags, values->last.sum));
+                                  rondo_bags_missing(&values->bags, bag));
     }
-    const uint64_t hash = rondo_hash_add(rondo_hash_add(SUM, a->hash), b->hash);
-    *sum = (rondo_value){.bag = values->last.sum,
-                         .element = a->element,
-                         .hash = step->final ? rondo_hash_add(FINISH, hash) : hash,
-                         .encodings =
-                             a->encodings > b->encodings ? a->encodings : b->encodings,
-                         .finished = step->final};
-    return RONDO_OK;
+    const uint64_t hash = rondo_hash_add(rondo_hash_add(SUM, a.hash), b.hash);
+    const rondo_recipe sum = {.bag = bag,
+                              .hash = final ? rondo_hash_add(FINISH, hash) : hash,
+                              .encodings =
+                                  a.encodings > b.encodings ? a.encodings : b.encodings,
+                              .finished = final};
+    values->last = (rondo_sum){.a = left, .b = right, .final = final};
+    return new_recipe(values, sum, &values->last.recipe);
 }
 
 static rondo_status
 reduce(rondo_values *values, uint64_t event)
 {
     const rondo_event *const found = &values->proof->events[event];
+    const bool final = found->step->final;
     const rondo_value *const a = values_of(values, found, found->step->a);
     const rondo_value *const b = values_of(values, found, found->step->b);
     rondo_value *const to = values_of(values, found, found->step->to);
-    rondo_status status = RONDO_OK;
+    const rondo_sum *const last = &values->last;
 
-    for (uint64_t at = 0; status == RONDO_OK && at < found->step->to.count; at++) {
-        rondo_value sum = {0};
-
-        status = add(values, event, at, &a[at], &b[at], &sum);
-        to[at] = sum;
+    for (uint64_t at = 0; at < found->step->to.count; at++) {
+        if (a[at].element != b[at].element) {
+            return rondo_proof_refuse(values->proof, event,
+                                      "at %" PRIu64 ", element %" PRIu64
+                                      " meets element %" PRIu64,
+                                      at, a[at].element, b[at].element);
+        }
+        if (a[at].recipe != last->a || b[at].recipe != last->b ||
+            final != last->final) {
+            const rondo_status status =
+                add(values, event, at, a[at].recipe, b[at].recipe);
+            if (status != RONDO_OK) {
+                return status;
+            }
+        }
+        to[at] = (rondo_value){.element = a[at].element, .recipe = last->recipe};
     }
-    return status;
+    return RONDO_OK;
+}
+
+/* Copies; where the recipe changes, `change` makes it another. */
+static rondo_status
+convert(rondo_values *values, const rondo_event *event,
+        void (*change)(const rondo_values *values, const rondo_step *step,
+                       rondo_recipe *recipe))
+{
+    const rondo_value *const from = values_of(values, event, event->step->a);
+    rondo_value *const to = values_of(values, event, event->step->to);
+    uint32_t old = RONDO_UNDEFINED;
+    uint32_t recipe = RONDO_UNDEFINED;
+
+    for (uint64_t at = 0; at < event->step->to.count; at++) {
+        if (from[at].recipe != old) {
+            rondo_recipe changed = values->recipes[from[at].recipe];
+
+            change(values, event->step, &changed);
+            old = from[at].recipe;
+            const rondo_status status = new_recipe(values, changed, &recipe);
+            if (status != RONDO_OK) {
+                return status;
+            }
+        }
+        to[at] = (rondo_value){.element = from[at].element, .recipe = recipe};
+        if (event->step->kind == RONDO_STEP_ENCODE) {
+            to[at].code_at = (uint32_t)at;
+        }
+    }
+    return RONDO_OK;
+}
+
+static void
+encoded(const rondo_values *values, const rondo_step *step, rondo_recipe *recipe)
+{
+    recipe->hash = rondo_hash_add(ENCODE, recipe->hash);
+    recipe->encodings++;
+    recipe->code = values->codes;
+    recipe->code_count = step->to.count;
+}
+
+static void
+decoded(const rondo_values *values, const rondo_step *step, rondo_recipe *recipe)
+{
+    (void)values;
+    (void)step;
+    recipe->hash = rondo_hash_add(DECODE, recipe->hash);
+    recipe->code = 0;
+    recipe->code_count = 0;
 }
 
 static void
 copy(const rondo_value *from, uint64_t count, rondo_value *to)
 {
-    for (uint64_t at = 0; at < count; at++) {
-        to[at] = from[at];
-    }
-}
-
-static void
-encode(rondo_values *values, const rondo_event *event)
-{
-    const rondo_value *const from = values_of(values, event, event->step->a);
-    rondo_value *const to = values_of(values, event, event->step->to);
-
-    values->codes++;
-    for (uint64_t at = 0; at < event->step->to.count; at++) {
-        to[at] = from[at];
-        to[at].hash = rondo_hash_add(ENCODE, from[at].hash);
-        to[at].encodings++;
-        to[at].code = values->codes;
-        to[at].code_at = at;
-        to[at].code_count = event->step->to.count;
-        if (to[at].encodings > values->encodings_max) {
-            values->encodings_max = to[at].encodings;
-        }
-    }
-}
-
-static void
-decode(const rondo_values *values, const rondo_event *event)
-{
-    const rondo_value *const from = values_of(values, event, event->step->a);
-    rondo_value *const to = values_of(values, event, event->step->to);
-
-    for (uint64_t at = 0; at < event->step->to.count; at++) {
-        to[at] = from[at];
-        to[at].hash = rondo_hash_add(DECODE, from[at].hash);
-        to[at].code = 0;
-        to[at].code_at = 0;
-        to[at].code_count = 0;
-    }
+    memmove(to, from, count * sizeof *to);
 }
 
 static rondo_status
@@ -224,11 +253,10 @@ run_step(rondo_values *values, uint64_t event)
     case RONDO_STEP_REDUCE:
         return reduce(values, event);
     case RONDO_STEP_ENCODE:
-        encode(values, found);
-        return RONDO_OK;
+        values->codes++;
+        return convert(values, found, encoded);
     case RONDO_STEP_DECODE:
-        decode(values, found);
-        return RONDO_OK;
+        return convert(values, found, decoded);
     default:
         return RONDO_OK;
     }
@@ -245,7 +273,7 @@ run_mark(rondo_values *values, uint64_t mark)
         status = rondo_results_check(values, mark);
     }
     if (status == RONDO_OK && event->phase < values->proof->phases) {
-        contribute(values, event->phase, event->rank);
+        status = contribute(values, event->phase, event->rank);
     }
     return status;
 }
@@ -254,8 +282,12 @@ static rondo_status
 take(rondo_values *values)
 {
     const rondo_proof *const proof = values->proof;
+    uint32_t undefined = 0;
     rondo_status status = rondo_bags_make(proof->nranks, &values->bags);
 
+    if (status == RONDO_OK) {
+        status = new_recipe(values, (rondo_recipe){.bag = RONDO_BAG_NONE}, &undefined);
+    }
     for (uint32_t phase = 0; status == RONDO_OK && phase < proof->phases; phase++) {
         status = rondo_proof_take(proof->cells[phase], sizeof(rondo_value),
                                   (void **)&values->cells[phase]);
@@ -288,6 +320,7 @@ rondo_values_check(const rondo_proof *proof, uint64_t *encodings_max, bool *unif
         rondo_free(values.cells[phase]);
         rondo_free(values.expected[phase]);
     }
+    rondo_free(values.recipes);
     rondo_bags_clear(&values.bags);
     return status;
 }

@@ -5,7 +5,8 @@
 #include "base/error.h"
 #include "verify/proof.h"
 
-/* The longest chain of messages and signals; `depth` is room for all events. */
+/* The longest chain of messages and signals of one collective; `depth` is room for all
+ * events. */
 static uint64_t
 count_turns(const rondo_proof *proof, uint64_t *depth)
 {
@@ -17,6 +18,7 @@ count_turns(const rondo_proof *proof, uint64_t *depth)
         uint64_t longest = 0;
 
         if (found->step == NULL) {
+            depth[event] = 0;
             continue;
         }
         for (uint64_t need = 0; need < rondo_proof_needs(proof, event); need++) {
@@ -24,12 +26,16 @@ count_turns(const rondo_proof *proof, uint64_t *depth)
 
             longest = before > longest ? before : longest;
         }
-        if (found->step->kind == RONDO_STEP_RECV ||
-            found->step->kind == RONDO_STEP_WAIT) {
+        if (found->step->kind == RONDO_STEP_RECV) {
+            /* The send, which stands right in front, takes its turn with it. */
             const uint64_t before = depth[found->other];
 
-            longest = before > longest ? before : longest;
-            longest++;
+            longest = (before > longest ? before : longest) + 1;
+            depth[found->other] = longest;
+        } else if (found->step->kind == RONDO_STEP_WAIT) {
+            const uint64_t given = depth[found->other] + 1;
+
+            longest = given > longest ? given : longest;
         }
         depth[event] = longest;
         turns = longest > turns ? longest : turns;

@@ -183,10 +183,13 @@ rondo_narrow_fp16(float value)
                                    (wide)divisor);                                   \
     }
 
-RONDO_INTEGER_ELEMENT(int8, int8_t, int64_t)
-RONDO_INTEGER_ELEMENT(uint8, uint8_t, uint64_t)
-RONDO_INTEGER_ELEMENT(int32, int32_t, int64_t)
-RONDO_INTEGER_ELEMENT(uint32, uint32_t, uint64_t)
+/* Dividing integers is slow. With a significand longer than the sum a floating quotient
+ * is cut to the same integer: it cannot be rounded up to the next one, from which the
+ * true quotient is 1 / divisor away at least. */
+RONDO_INTEGER_ELEMENT(int8, int8_t, float)
+RONDO_INTEGER_ELEMENT(uint8, uint8_t, float)
+RONDO_INTEGER_ELEMENT(int32, int32_t, double)
+RONDO_INTEGER_ELEMENT(uint32, uint32_t, double)
 RONDO_INTEGER_ELEMENT(int64, int64_t, int64_t)
 RONDO_INTEGER_ELEMENT(uint64, uint64_t, uint64_t)
 RONDO_FLOATING_ELEMENT(fp16, uint16_t, float)

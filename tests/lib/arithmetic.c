@@ -107,7 +107,8 @@ arithmetic_floating_result(rondo_dtype dtype, rondo_op op, double a, double b,
     case RONDO_PROD:
         return round_as(dtype, round_as(wide, a * b));
     case RONDO_AVG:
-        return round_as(dtype, round_as(wide, round_as(wide, a + b) / divisor));
+        return round_as(
+            dtype, round_as(wide, round_as(wide, a + b) / round_as(wide, divisor)));
     default:
         return extreme(op, a, b);
     }

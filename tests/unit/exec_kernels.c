@@ -17,9 +17,9 @@
 #define GUARD    64
 #define BYTES    2048
 #define PATTERN  0xA5
-#define DIVISORS 4
+#define DIVISORS 8
 
-static const uint32_t divisors[DIVISORS] = {1, 2, 3, 64};
+static const uint32_t divisors[DIVISORS] = {1, 2, 3, 7, 64, 255, 65537, UINT32_MAX};
 
 typedef struct region {
     unsigned char bytes[GUARD + BYTES + GUARD];

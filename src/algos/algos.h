@@ -10,6 +10,14 @@ typedef enum rondo_algo_needs {
     RONDO_NEEDS_MAPPED = 1 /* every rank's IN and OUT are mapped by all ranks */
 } rondo_algo_needs;
 
+/* The place of each row in the table: RONDO_ALGO_all_reduce_ring, ... */
+typedef enum rondo_algo_index {
+#define ALGO(coll, shape, needs, good_for) RONDO_ALGO_##coll##_##shape,
+#include "algos/table.def"
+#undef ALGO
+    RONDO_ALGOS
+} rondo_algo_index;
+
 /* One row of table.def. */
 typedef struct rondo_algo {
     rondo_coll_kind kind; /* the collective it is for */

@@ -8,6 +8,9 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 
+/* Polls without a pause in between: a short operation ends within them. */
+#define BUSY_POLLS 24
+
 /* How long a rank that waits gives the core away before it goes to sleep. */
 #define YIELD_NS (UINT64_C(500) * 1000)
 
@@ -418,7 +421,9 @@ rondo_request_until(rondo_request *request, uint64_t moment_ns)
             return;
         }
         if (++polls < comm->spins) {
-            rondo_cpu_relax();
+            if (polls > BUSY_POLLS) {
+                rondo_cpu_relax();
+            }
             continue;
         }
         if (rondo_comm_broken(comm) != RONDO_OK) {

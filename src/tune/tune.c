@@ -115,32 +115,58 @@ vector_bytes(const rondo_tune_query *query)
     return query->coll->count * query->element_bytes;
 }
 
-static const char *
-all_reduce_shape(const rondo_tune_query *query)
+static rondo_algo_index
+all_reduce_algo(const rondo_tune_query *query)
 {
     const uint64_t bytes = vector_bytes(query);
     const uint32_t nranks = query->coll->nranks;
 
     if (query->mapped && nranks > 1 && bytes >= MAPPED_BYTES) {
-        return "direct";
+        return RONDO_ALGO_all_reduce_direct;
     }
     if (nranks <= 2
             ? bytes <= ONE_SHOT_BYTES_2_RANKS
             : nranks <= ONE_SHOT_RANKS && bytes * nranks <= ONE_SHOT_BYTES_TOTAL) {
-        return "one_shot";
+        return RONDO_ALGO_all_reduce_one_shot;
     }
-    return bytes <= HALVING_BYTES && nranks > 2 ? "halving_doubling" : "ring";
+    return bytes <= HALVING_BYTES && nranks > 2 ? RONDO_ALGO_all_reduce_halving_doubling
+                                                : RONDO_ALGO_all_reduce_ring;
+}
+
+static rondo_algo_index
+usual_algo(const rondo_tune_query *query)
+{
+    switch (query->coll->kind) {
+    case RONDO_COLL_ALL_REDUCE:
+        return all_reduce_algo(query);
+    case RONDO_COLL_REDUCE_SCATTER:
+        return RONDO_ALGO_reduce_scatter_ring;
+    case RONDO_COLL_ALL_GATHER:
+        return RONDO_ALGO_all_gather_ring;
+    case RONDO_COLL_BROADCAST:
+        return RONDO_ALGO_broadcast_tree;
+    case RONDO_COLL_REDUCE:
+        return RONDO_ALGO_reduce_tree;
+    case RONDO_COLL_BARRIER:
+    case RONDO_COLLS:
+        break;
+    }
+    return RONDO_ALGO_barrier_dissemination;
 }
 
 static uint64_t
-segment_elements(const rondo_tune_query *query, const char *shape)
+segment_elements(const rondo_tune_query *query, uint32_t algo)
 {
     const uint64_t bytes = vector_bytes(query);
-    const bool direct = strcmp(shape, "direct") == 0;
+    const bool direct = algo == RONDO_ALGO_all_reduce_direct;
     uint64_t segment = query->segment_bytes;
 
     if (segment == 0) {
         segment = direct ? MAPPED_PIECE_BYTES : SEGMENT_BYTES;
+    }
+    /* Vectors that fit into one segment share a plan whatever the setting. */
+    if (bytes <= segment) {
+        return query->coll->count;
     }
     if (bytes / segment > SEGMENTS_MAX) {
         segment = bytes / SEGMENTS_MAX;
@@ -152,25 +178,12 @@ segment_elements(const rondo_tune_query *query, const char *shape)
 rondo_choice
 rondo_tune_choose(const rondo_tune_query *query)
 {
-    static const char *const usual[RONDO_COLLS] = {
-        [RONDO_COLL_ALL_REDUCE] = NULL,   [RONDO_COLL_REDUCE_SCATTER] = "ring",
-        [RONDO_COLL_ALL_GATHER] = "ring", [RONDO_COLL_BROADCAST] = "tree",
-        [RONDO_COLL_REDUCE] = "tree",     [RONDO_COLL_BARRIER] = "dissemination",
-    };
-    const rondo_coll_kind kind = query->coll->kind;
-    const uint32_t forced = query->forced->algo[kind];
-    rondo_choice choice;
+    const uint32_t forced = query->forced->algo[query->coll->kind];
+    const bool possible = forced != RONDO_TUNE_FREE &&
+                          (rondo_algo_at(forced)->needs == 0 || query->mapped);
+    const uint32_t algo = possible ? forced : (uint32_t)usual_algo(query);
 
-    if (forced != RONDO_TUNE_FREE &&
-        (rondo_algo_at(forced)->needs == 0 || query->mapped)) {
-        choice.algo = forced;
-    } else {
-        const char *const shape =
-            kind == RONDO_COLL_ALL_REDUCE ? all_reduce_shape(query) : usual[kind];
-        choice.algo = algo_index(kind, shape);
-    }
-    choice.segment = segment_elements(query, rondo_algo_at(choice.algo)->shape);
-    return choice;
+    return (rondo_choice){.algo = algo, .segment = segment_elements(query, algo)};
 }
 
 bool

@@ -1,5 +1,5 @@
-/* exec_kernels.c - what the reduction kernels reach, per type, operator and place of the
- * data: GB/s of result, plain C beside AVX2.
+/* exec_kernels.c - what the reduction kernels reach, per type, operator and place of
+ * the data: GB/s of result, plain C beside AVX2.
  *
  * Usage: exec_kernels [BYTES...]   bytes of each operand; default 16 KiB and 32 MiB.
  */

@@ -183,9 +183,8 @@ rondo_narrow_fp16(float value)
                                    (wide)divisor);                                   \
     }
 
-/* Dividing integers is slow. With a significand longer than the sum a floating quotient
- * is cut to the same integer: it cannot be rounded up to the next one, from which the
- * true quotient is 1 / divisor away at least. */
+/* Dividing integers is slow. Floating quotients are cut to the same integer where the
+ * significand is longer than the sum: none is rounded up to the next integer. */
 RONDO_INTEGER_ELEMENT(int8, int8_t, float)
 RONDO_INTEGER_ELEMENT(uint8, uint8_t, float)
 RONDO_INTEGER_ELEMENT(int32, int32_t, double)
@@ -196,8 +195,5 @@ RONDO_FLOATING_ELEMENT(fp16, uint16_t, float)
 RONDO_FLOATING_ELEMENT(bf16, uint16_t, float)
 RONDO_FLOATING_ELEMENT(fp32, float, float)
 RONDO_FLOATING_ELEMENT(fp64, double, double)
-
-#undef RONDO_INTEGER_ELEMENT
-#undef RONDO_FLOATING_ELEMENT
 
 #endif /* EXEC_ELEMENT_H */

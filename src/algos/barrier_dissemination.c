@@ -32,6 +32,8 @@ rondo_barrier_dissemination(const rondo_coll *coll, rondo_schedule *schedule)
         rondo_schedule_recv(schedule, left, heard);
         /* So that the next send waits for this turn and for all before it: to send
          * `heard` itself would tell of this turn alone. */
-        rondo_schedule_copy(schedule, news, heard);
+        if (2 * ahead < coll->nranks) {
+            rondo_schedule_copy(schedule, news, heard);
+        }
     }
 }

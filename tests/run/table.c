@@ -106,12 +106,35 @@ many_ranks(void **state)
     }
 }
 
+/* A thousand orders of deliveries and polls of one small case a row. */
+static void
+many_orders(void **state)
+{
+    (void)state;
+    for (uint32_t row = 0; row < rondo_algo_count(); row++) {
+        for (uint64_t seed = 0; seed < 1000; seed++) {
+            gang_job job = {.algo = rondo_algo_at(row),
+                            .nranks = 2 + (uint32_t)(seed % 5),
+                            .count = 35,
+                            .segment = seed % 3 == 0 ? 4 : 0,
+                            .place = (gang_place)(seed / 5 % GANG_PLACES),
+                            .dtype = RONDO_INT32,
+                            .op = RONDO_SUM};
+
+            set_mood(&job, seed);
+            job.piece_bytes = 64 * (seed % 2);
+            run_job(&job, 1);
+        }
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_ranks),
         cmocka_unit_test(many_ranks),
+        cmocka_unit_test(many_orders),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

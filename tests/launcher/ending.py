@@ -1,5 +1,5 @@
 # ending.py - every way a job can end: the code, the words, and nothing left behind.
-# ctest: timeout=300
+# ctest: timeout=300 label=slow
 import os
 import pty
 import signal

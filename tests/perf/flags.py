@@ -1,5 +1,5 @@
 # flags.py - every flag of the *_perf programs does what it says, or is refused.
-# ctest: timeout=400
+# ctest: timeout=400 label=slow
 import os
 import re
 import resource

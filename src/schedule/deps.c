@@ -34,7 +34,6 @@ typedef struct peer {
 struct rondo_deps {
     rondo_coll coll;
     rondo_ranges own[OWN_MEMORIES];
-    peer *peers;            /* by rank */
     uint64_t fence;         /* 1 + the last wait */
     uint64_t signal;        /* 1 + the last signal */
     reading *readings;      /* of all lists */
@@ -46,30 +45,21 @@ struct rondo_deps {
     uint64_t *found;        /* candidates for the newest step */
     uint64_t nfound;        /* entries in found */
     uint64_t found_room;    /* entries that fit */
+    peer peers[];           /* by rank */
 };
 
 rondo_status
 rondo_deps_create(const rondo_coll *coll, rondo_deps **deps)
 {
-    uint64_t bytes = 0;
     void *memory = NULL;
-    void *peers = NULL;
-    rondo_status status = rondo_size(coll->nranks, sizeof(peer), &bytes);
+    const rondo_status status =
+        rondo_alloc_zero(sizeof(rondo_deps) + coll->nranks * sizeof(peer), &memory);
 
-    if (status == RONDO_OK) {
-        status = rondo_alloc_zero(sizeof(rondo_deps), &memory);
-    }
     if (status != RONDO_OK) {
         return status;
     }
     rondo_deps *const made = memory;
-    status = rondo_alloc_zero(bytes, &peers);
-    if (status != RONDO_OK) {
-        rondo_free(made);
-        return status;
-    }
     made->coll = *coll;
-    made->peers = peers;
     *deps = made;
     return RONDO_OK;
 }
@@ -86,7 +76,6 @@ rondo_deps_destroy(rondo_deps *deps)
     for (uint32_t rank = 0; rank < deps->coll.nranks; rank++) {
         rondo_ranges_clear(&deps->peers[rank].memory);
     }
-    rondo_free(deps->peers);
     rondo_free(deps->readings);
     rondo_free(deps->marks);
     rondo_free(deps->found);
@@ -145,9 +134,10 @@ cut_out(rondo_ranges *memory, rondo_slice slice, rondo_ranges_place *place)
 }
 
 /* Keeps rondo_step.reader of step `writer` (0: nobody) up to date: `newest` reads
- * `slice`, of which the writer's elements are a part. */
+ * `slice`; `alone` if the writer's elements are all of it. */
 static void
-note_reader(rondo_step *steps, uint64_t writer, rondo_slice slice, uint64_t newest)
+note_reader(rondo_step *steps, uint64_t writer, rondo_slice slice, bool alone,
+            uint64_t newest)
 {
     if (writer == 0) {
         return;
@@ -155,7 +145,7 @@ note_reader(rondo_step *steps, uint64_t writer, rondo_slice slice, uint64_t newe
     rondo_step *const step = &steps[writer - 1];
     const bool first = step->reader == RONDO_NO_STEP;
     const bool same = step->to.first == slice.first && step->to.count == slice.count;
-    step->reader = first && same ? newest : SHARED;
+    step->reader = first && same && alone ? newest : SHARED;
 }
 
 /* Adds `newest` to the readers of the ranges from `place` up to `end`. */
@@ -208,13 +198,11 @@ read_slice(rondo_deps *deps, rondo_step *steps, rondo_slice slice, uint64_t newe
         if (status != RONDO_OK) {
             return status;
         }
-        note_reader(steps, writer, slice, newest);
         place = rondo_ranges_next(memory, place);
-        range = rondo_ranges_at(memory, place);
-        if (range != NULL && range->first < end) {
-            /* Something else was written over a part: no one reads it whole. */
-            note_reader(steps, writer, slice, newest);
-        }
+        const rondo_range *const next = rondo_ranges_at(memory, place);
+        const bool last = next == NULL || next->first >= end;
+        note_reader(steps, writer, slice, last && range->first == slice.first, newest);
+        range = next;
     }
     return add_reader(deps, memory, first, end, newest);
 }

@@ -35,12 +35,18 @@ cmake --build "$scratch/cmake" >"$scratch/cmake.log" 2>&1 ||
     fail "$(cat "$scratch/cmake.log")"
 
 # Which library a program got is part of what is tested.
+needs() {
+    local needed
+    needed=$(ldd "$1")
+    grep -q -- "$2" <<<"$needed"
+}
 for program in "$scratch"/c{,c}_shared "$scratch"/cmake/c{,c}_rondo; do
-    ldd "$program" | grep -q "librondo.so.0.1 => $libraries" ||
-        fail "$program does not use the installed librondo.so"
+    needs "$program" "librondo.so.0.1 => $libraries" ||
+        fail "$program does not use the installed librondo.so: $(ldd "$program")"
 done
 for program in "$scratch"/c{,c}_static "$scratch"/cmake/c{,c}_rondo_static; do
-    if ldd "$program" | grep -q librondo; then
+    needs "$program" libc.so.6 || fail "$program: ldd does not know it"
+    if needs "$program" librondo; then
         fail "$program was meant to hold librondo.a"
     fi
 done

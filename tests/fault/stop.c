@@ -203,7 +203,7 @@ one_does_not_call(rank_self *self)
     const uint64_t took_ms = test_now_ms() - begin_ms;
     if (self->rank == blow->victim) {
         rank_expect_status(self, status, RONDO_ERR_TIMEOUT, comm, "the late rank");
-        rank_expect(self, took_ms < TIMEOUT_MS + LATE_MS + 500, "it was told late");
+        rank_expect(self, took_ms < TIMEOUT_MS + 2 * LATE_MS, "it was told late");
     } else {
         rank_expect_status(self, status, RONDO_ERR_TIMEOUT, comm, "the others");
         blame_only(self, rondo_comm_error_text(comm), blow->victim);

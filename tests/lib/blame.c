@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DESTROY_MS 1000
+#define DESTROY_MS 2000
 
 /* "send to rank 2" and "recv from rank 2" say what was called and blame nobody. */
 static bool

@@ -114,7 +114,7 @@ set_up(trainer *t)
     }
     lay_out(t);
     for (uint32_t p = 0; p < t->how->nparams; p++) {
-        char name[16];
+        char name[32];
         (void)snprintf(name, sizeof name, "tensor %u", p);
         if (!rank_expect_status(
                 t->self,

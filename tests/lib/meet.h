@@ -1,0 +1,62 @@
+/*
+ * meet.h - ranks as threads on their way to a meeting, and what became of each.
+ */
+#ifndef LIB_MEET_H
+#define LIB_MEET_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "bootstrap/bootstrap.h"
+
+#define MEET_RANKS_MAX 64
+
+typedef struct meet_rank {
+    rondo_meeting meeting;
+    uint32_t card_bytes;      /* the card is filled with bytes that name the rank */
+    uint32_t delay_ms;        /* before it starts */
+    uint32_t give_up_ms;      /* not 0: destroyed after so long */
+    uint32_t foreign_ms;      /* what is left of the deadline; 0: the meeting's own */
+    _Atomic uint32_t waiting; /* polled at least once */
+
+    /* What became of it. */
+    bool opened; /* start was RONDO_OK */
+    rondo_status status;
+    char text[512];
+    bool right; /* all cards are what they should be */
+    rondo_name name;
+    rondo_key key;
+    uint64_t took_ns;
+    pthread_t thread;
+} meet_rank;
+
+/* meet_init - all ranks of a meeting at loopback, with a secret when `secret` is not 0. */
+void
+meet_init(uint32_t nranks, uint16_t port, unsigned char secret, uint64_t timeout_ms,
+          meet_rank *ranks);
+
+/* meet_start, meet_join - one thread; meet_all - all of them at once, then joined. */
+void
+meet_start(meet_rank *rank);
+void
+meet_join(meet_rank *rank);
+void
+meet_all(uint32_t nranks, meet_rank *ranks);
+
+/* meet_succeeded - all are right, and agree on name and key. */
+bool
+meet_succeeded(uint32_t nranks, const meet_rank *ranks);
+
+/* meet_port - a port nobody else is given while `hold_fd` is open. */
+uint16_t
+meet_port(int *hold_fd);
+
+/* meet_connect - a plain connection to the port; -1 if it is refused. */
+int
+meet_connect(uint16_t port);
+
+/* meet_read - until `bytes` are there or the other side ends; how many. */
+size_t
+meet_read(int fd, void *memory, size_t bytes);
+
+#endif /* LIB_MEET_H */

@@ -187,7 +187,8 @@ post_in_chunk(rondo_shm *shm, rondo_shm_outlet *outlet, rondo_outgoing *message)
     }
     struct rondo_shm_cell *const cell =
         fill_cell(outlet, message->token, bytes, bytes == left ? RONDO_SHM_LAST : 0);
-    memcpy(chunk, (const char *)message->data + message->done_bytes, bytes);
+    rondo_shm_fill(&shm->filler, chunk,
+                   (const char *)message->data + message->done_bytes, bytes);
     outlet->chunks_sent++;
     post(outlet, cell);
     message->done_bytes += bytes;

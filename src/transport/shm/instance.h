@@ -6,6 +6,7 @@
 #define TRANSPORT_SHM_INSTANCE_H
 
 #include "transport/framing.h"
+#include "transport/shm/fill.h"
 #include "transport/shm/segment.h"
 
 /* The sending side of a channel. The first line is all a small message needs. */
@@ -50,6 +51,7 @@ typedef struct rondo_shm {
     rondo_shm_inlet *inlets;   /* by place and lane */
     uint32_t *places;          /* by rank; UINT32_MAX: does not share the segment */
     rondo_transport_counters counters;
+    rondo_shm_filler filler;
     rondo_framing *framing;
     rondo_shm_segment segment;
     struct rondo_shm_desk *desk; /* mine */

@@ -32,7 +32,7 @@ rondo_shm_layout_default(uint32_t nlocal, uint64_t chunk_bytes)
     static const rondo_shm_layout by_ranks[] = {
         {.nlocal = 4, .slots = 64, .cells = 64, .chunk_bytes = 32 << 10},
         {.nlocal = 16, .slots = 64, .cells = 32, .chunk_bytes = 16 << 10},
-        {.nlocal = 64, .slots = 32, .cells = 16, .chunk_bytes = 8 << 10},
+        {.nlocal = 64, .slots = 8, .cells = 16, .chunk_bytes = 8 << 10},
         {.nlocal = UINT32_MAX, .slots = 4, .cells = 8, .chunk_bytes = 4 << 10},
     };
     const rondo_shm_layout *row = by_ranks;

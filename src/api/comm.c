@@ -199,7 +199,7 @@ rondo_comm_progress(rondo_comm *comm)
 
     if (status == RONDO_OK) {
         rondo_requests_progress(comm);
-        status = comm->nhandlers == 0 ? RONDO_OK : rondo_messages_poll(comm);
+        status = rondo_messages_poll(comm);
     }
     if (status == RONDO_OK && comm->head != NULL) {
         status = rondo_request_glance(comm->head);

@@ -134,6 +134,7 @@ struct rondo_comm {
 
     rondo_handler handlers[RONDO_MESSAGE_CHANNELS];
     uint32_t nhandlers;
+    bool messaging;  /* messages have been sent or are listened for */
     bool delivering; /* inside a handler */
 
     uint64_t operations;

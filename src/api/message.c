@@ -19,6 +19,7 @@ rondo_message_handler_set(rondo_comm *comm, uint32_t channel,
     comm->nhandlers -= comm->handlers[channel].function != NULL ? 1 : 0;
     comm->handlers[channel] = (rondo_handler){function, user};
     comm->nhandlers += function != NULL ? 1 : 0;
+    comm->messaging = true;
     return RONDO_OK;
 }
 
@@ -69,6 +70,7 @@ rondo_message_send(rondo_comm *comm, uint32_t peer, uint32_t channel,
         return rondo_comm_fail(comm, "message_send", status);
     }
     rondo_transport *const route = comm->routes[peer];
+    comm->messaging = true;
     status = route->ops->am_send(route, peer, &message);
     if (status == RONDO_OK || status == RONDO_BUSY) {
         return status;
@@ -96,16 +98,22 @@ deliver(uint32_t from, uint32_t channel, const void *header, size_t header_bytes
 rondo_status
 rondo_messages_poll(rondo_comm *comm)
 {
+    if (!comm->messaging) {
+        return RONDO_OK;
+    }
     /* A handler may send, which makes progress of its own: never deliver inside one. */
     if (comm->delivering) {
         return RONDO_OK;
     }
     comm->delivering = true;
-    rondo_status status = RONDO_OK;
+    /* What was sent and did not fit at once goes out now. */
+    rondo_status status = comm->shm->ops->progress == NULL
+                              ? RONDO_OK
+                              : comm->shm->ops->progress(comm->shm);
     for (uint32_t peer = 0; peer < comm->nranks && status == RONDO_OK; peer++) {
         rondo_transport *const route = comm->routes[peer];
 
-        if (route != NULL) {
+        if (route != NULL && comm->nhandlers != 0) {
             status = route->ops->am_poll(route, peer, deliver, comm);
         }
     }

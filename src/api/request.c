@@ -391,7 +391,7 @@ be_patient(rondo_request *request, waiting *patience)
             return true;
         }
     }
-    if (comm->nhandlers != 0 && rondo_messages_poll(comm) != RONDO_OK) {
+    if (rondo_messages_poll(comm) != RONDO_OK) {
         rondo_requests_fail(comm);
         return false;
     }

@@ -288,6 +288,37 @@ messages_arrive(void **state)
     troop_destroy(&ranks);
 }
 
+/* A message longer than the ring leaves bit by bit, in the sender's progress alone. */
+static void
+long_messages_leave_by_themselves(void **state)
+{
+    static unsigned char payload[RONDO_MESSAGE_BYTES_MAX - sizeof(uint32_t)];
+    const uint64_t deadline_ns = rondo_now_ns() + 30 * RONDO_NS_PER_S;
+    const uint32_t number = 0;
+    inbox box = {0};
+    troop ranks;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof payload; i++) {
+        payload[i] = (unsigned char)i;
+    }
+    assert_int_equal(setenv("RONDO_CHUNK", "64", 1), 0);
+    troop_make(2, &ranks);
+    assert_int_equal(unsetenv("RONDO_CHUNK"), 0);
+    assert_int_equal(rondo_message_handler_set(ranks.comm[0], 3, take, &box), RONDO_OK);
+    assert_int_equal(rondo_message_send(ranks.comm[1], 0, 3, &number, sizeof number,
+                                        payload, sizeof payload),
+                     RONDO_OK);
+    while (box.messages == 0) {
+        assert_int_equal(rondo_comm_progress(ranks.comm[0]), RONDO_OK);
+        assert_int_equal(rondo_comm_progress(ranks.comm[1]), RONDO_OK);
+        assert_true(rondo_now_ns() < deadline_ns);
+    }
+    assert_int_equal(box.wrong, 0);
+    assert_int_equal(box.bytes, sizeof payload);
+    troop_destroy(&ranks);
+}
+
 int
 main(void)
 {
@@ -300,6 +331,7 @@ main(void)
         cmocka_unit_test(steady_state_allocates_nothing),
         cmocka_unit_test(creation_survives_any_failing_allocation),
         cmocka_unit_test(messages_arrive),
+        cmocka_unit_test(long_messages_leave_by_themselves),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,13 +59,13 @@ class Failure(unittest.TestCase):
 
     def test_later_failures_do_not_hide_the_first(self):
         job, code = run("-n", 4, *python(rank_is(
-            3, "sys.exit(9)", "time.sleep(0.4); sys.exit(int(os.environ['RANK']) + 1)")))
+            3, "sys.exit(9)", "time.sleep(1.5); sys.exit(int(os.environ['RANK']) + 1)")))
         self.assertEqual(code, 9)
         self.assertIn("rank 3", job.err.splitlines()[0])
         self.assertIn("after it rank 0 exited with code 1", job.err)
 
     def test_many_equal_failures_are_one_line(self):
-        job, code = run("-n", 64, "sh", "-c", "[ $RANK = 5 ] && exit 3; sleep 0.5; exit 4")
+        job, code = run("-n", 64, "sh", "-c", "[ $RANK = 5 ] && exit 3; sleep 2; exit 4")
         self.assertEqual(code, 3)
         self.assertEqual(len(job.err.splitlines()), 2, job.err)
         self.assertIn("after it ranks 0-4, 6-63 exited with code 4", job.err)
@@ -86,7 +86,7 @@ class Failure(unittest.TestCase):
         job, code = run("-n", 3, "--grace", 0.5, "--json",
                         *python(rank_is(1, "sys.exit(4)", SLEEP)))
         self.assertEqual(code, 4)
-        self.assertTrue(0.5 < job.seconds < 2.4, job.seconds)
+        self.assertTrue(0.5 < job.seconds < 8, job.seconds)
         self.assertIn("ranks 0, 2 did not end within 0.5 s: sending SIGTERM", job.err)
         ranks = job.json()["ranks"]
         self.assertEqual([r["signal"] for r in ranks], [15, None, 15])
@@ -103,7 +103,7 @@ class Failure(unittest.TestCase):
     def test_default_grace_is_3_seconds(self):
         job, code = run("-n", 2, *python(rank_is(0, "sys.exit(1)", SLEEP)))
         self.assertEqual(code, 1)
-        self.assertTrue(2.9 < job.seconds < 4.9, job.seconds)
+        self.assertTrue(2.9 < job.seconds < 9, job.seconds)
 
     def test_stopped_ranks_are_ended_too(self):
         for text in (SLEEP, STUBBORN + SLEEP):
@@ -286,7 +286,7 @@ class Timeout(unittest.TestCase):
                         *python(rank_is(1, "pass", SLEEP)))
         self.assertEqual(code, 124)
         self.assertIn("time-out after 1 s: ending ranks 0, 2", job.err)
-        self.assertTrue(0.95 < job.seconds < 2.9, job.seconds)
+        self.assertTrue(0.95 < job.seconds < 8, job.seconds)
         self.assertTrue(job.json()["timed_out"])
 
     def test_stubborn_ranks(self):

@@ -44,9 +44,9 @@ extern "C" {
 
 /* rondo_all_reduce - combine `count` elements of every rank; all get the result.
  * In place: in == out. */
-RONDO_API RONDO_MUST_USE rondo_status rondo_all_reduce(rondo_comm *comm, const void *in,
-                                                       void *out, uint64_t count,
-                                                       rondo_dtype dtype, rondo_op op);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_all_reduce(rondo_comm *comm, const void *in, void *out, uint64_t count,
+                 rondo_dtype dtype, rondo_op op);
 
 /* rondo_reduce_scatter - combine nranks * `count` elements of every rank; rank r gets
  * elements [r * count, (r + 1) * count). In place: out == in + rank * count. */
@@ -56,35 +56,35 @@ rondo_reduce_scatter(rondo_comm *comm, const void *in, void *out, uint64_t count
 
 /* rondo_all_gather - `count` elements of every rank, in rank order, nranks * `count`
  * in all, on all ranks. In place: in == out + rank * count. */
-RONDO_API RONDO_MUST_USE rondo_status rondo_all_gather(rondo_comm *comm, const void *in,
-                                                       void *out, uint64_t count,
-                                                       rondo_dtype dtype);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_all_gather(rondo_comm *comm, const void *in, void *out, uint64_t count,
+                 rondo_dtype dtype);
 
 /* rondo_broadcast - `count` elements of `root` on all ranks. `in` is read on the root
  * only (may be null elsewhere). In place: in == out. */
-RONDO_API RONDO_MUST_USE rondo_status rondo_broadcast(rondo_comm *comm, const void *in,
-                                                      void *out, uint64_t count,
-                                                      rondo_dtype dtype, uint32_t root);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_broadcast(rondo_comm *comm, const void *in, void *out, uint64_t count,
+                rondo_dtype dtype, uint32_t root);
 
 /* rondo_reduce - combine `count` elements of every rank; `root` gets the result. `out`
  * is not touched on other ranks (may be null there). In place: in == out. */
-RONDO_API RONDO_MUST_USE rondo_status rondo_reduce(rondo_comm *comm, const void *in,
-                                                   void *out, uint64_t count,
-                                                   rondo_dtype dtype, rondo_op op,
-                                                   uint32_t root);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_reduce(rondo_comm *comm, const void *in, void *out, uint64_t count,
+             rondo_dtype dtype, rondo_op op, uint32_t root);
 
 /* rondo_barrier - returns after all ranks have called it. */
-RONDO_API RONDO_MUST_USE rondo_status rondo_barrier(rondo_comm *comm);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_barrier(rondo_comm *comm);
 
 /* rondo_send - `count` elements to `peer`, matched with its rondo_recv in order. */
-RONDO_API RONDO_MUST_USE rondo_status rondo_send(rondo_comm *comm, const void *in,
-                                                 uint64_t count, rondo_dtype dtype,
-                                                 uint32_t peer);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_send(rondo_comm *comm, const void *in, uint64_t count, rondo_dtype dtype,
+           uint32_t peer);
 
 /* rondo_recv - `count` elements from `peer`; count and type must equal the send's. */
-RONDO_API RONDO_MUST_USE rondo_status rondo_recv(rondo_comm *comm, void *out,
-                                                 uint64_t count, rondo_dtype dtype,
-                                                 uint32_t peer);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_recv(rondo_comm *comm, void *out, uint64_t count, rondo_dtype dtype,
+           uint32_t peer);
 
 /* The same, started: `request` is set only on RONDO_OK. Each does what its blocking
  * namesake says. */
@@ -111,25 +111,24 @@ rondo_reduce_start(rondo_comm *comm, const void *in, void *out, uint64_t count,
                    rondo_dtype dtype, rondo_op op, uint32_t root,
                    rondo_request **request);
 /* rondo_barrier_start - see rondo_barrier. */
-RONDO_API RONDO_MUST_USE rondo_status rondo_barrier_start(rondo_comm *comm,
-                                                          rondo_request **request);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_barrier_start(rondo_comm *comm, rondo_request **request);
 /* rondo_send_start - see rondo_send. */
-RONDO_API RONDO_MUST_USE rondo_status rondo_send_start(rondo_comm *comm, const void *in,
-                                                       uint64_t count,
-                                                       rondo_dtype dtype, uint32_t peer,
-                                                       rondo_request **request);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_send_start(rondo_comm *comm, const void *in, uint64_t count, rondo_dtype dtype,
+                 uint32_t peer, rondo_request **request);
 /* rondo_recv_start - see rondo_recv. */
-RONDO_API RONDO_MUST_USE rondo_status rondo_recv_start(rondo_comm *comm, void *out,
-                                                       uint64_t count,
-                                                       rondo_dtype dtype, uint32_t peer,
-                                                       rondo_request **request);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_recv_start(rondo_comm *comm, void *out, uint64_t count, rondo_dtype dtype,
+                 uint32_t peer, rondo_request **request);
 
 /*
  * rondo_request_test - make progress; never blocks.
  *
  * RONDO_BUSY: not yet. Anything else is the final status and frees the request.
  */
-RONDO_API RONDO_MUST_USE rondo_status rondo_request_test(rondo_request *request);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_request_test(rondo_request *request);
 
 /*
  * rondo_request_wait - wait until `request` is done, at most `timeout_ms`.
@@ -137,12 +136,13 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_request_test(rondo_request *request)
  * RONDO_BUSY: the time passed; the request is still in flight and may be waited for
  * again. Anything else is the final status and frees the request.
  */
-RONDO_API RONDO_MUST_USE rondo_status rondo_request_wait(rondo_request *request,
-                                                         uint64_t timeout_ms);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_request_wait(rondo_request *request, uint64_t timeout_ms);
 
 /* rondo_comm_progress - move everything in flight on `comm` a little; never blocks.
  * RONDO_OK, or the status that broke the communicator. */
-RONDO_API RONDO_MUST_USE rondo_status rondo_comm_progress(rondo_comm *comm);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_comm_progress(rondo_comm *comm);
 
 #ifdef __cplusplus
 }

@@ -61,10 +61,12 @@ extern "C" {
 
 /* rondo_log_set - send log lines to `log` (null: stderr again). Warnings and errors
  * come always, more with RONDO_LOG=info or debug. Applies to the whole process. */
-RONDO_API void rondo_log_set(rondo_log_function log, void *user);
+RONDO_API void
+rondo_log_set(rondo_log_function log, void *user);
 
 /* rondo_comm_config_init - defaults in every field; `config` must not be null. */
-RONDO_API void rondo_comm_config_init(rondo_comm_config *config);
+RONDO_API void
+rondo_comm_config_init(rondo_comm_config *config);
 
 /*
  * rondo_unique_id_create - an id by which ranks can meet; the caller's process becomes
@@ -74,7 +76,8 @@ RONDO_API void rondo_comm_config_init(rondo_comm_config *config);
  * RONDO_ERR_ARG     `id` is null
  * RONDO_ERR_SYSTEM  no socket could be opened
  */
-RONDO_API RONDO_MUST_USE rondo_status rondo_unique_id_create(rondo_unique_id *id);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_unique_id_create(rondo_unique_id *id);
 
 /*
  * rondo_comm_create - join the other ranks; returns when all are there.
@@ -88,8 +91,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_unique_id_create(rondo_unique_id *id
  *                     secret or the version differs, or a rank failed to start
  * RONDO_ERR_SYSTEM, RONDO_ERR_MEMORY
  */
-RONDO_API RONDO_MUST_USE rondo_status rondo_comm_create(const rondo_comm_config *config,
-                                                        rondo_comm **comm);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_comm_create(const rondo_comm_config *config, rondo_comm **comm);
 
 /*
  * rondo_comm_create_start - the same without waiting: several ranks can then be made
@@ -102,7 +105,8 @@ rondo_comm_create_start(const rondo_comm_config *config, rondo_comm **comm);
 
 /* rondo_comm_create_test - RONDO_BUSY until the communicator is usable, then RONDO_OK,
  * or the error of rondo_comm_create (destroy it then). Never blocks. */
-RONDO_API RONDO_MUST_USE rondo_status rondo_comm_create_test(rondo_comm *comm);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_comm_create_test(rondo_comm *comm);
 
 /*
  * rondo_comm_split - new communicators, one for each colour; collective over `comm`.
@@ -113,37 +117,44 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_comm_create_test(rondo_comm *comm);
  *
  * RONDO_ERR_ARG (a colour below -1), the broken and the system group.
  */
-RONDO_API RONDO_MUST_USE rondo_status rondo_comm_split(rondo_comm *comm, int32_t color,
-                                                       int32_t key, rondo_comm **part);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_comm_split(rondo_comm *comm, int32_t color, int32_t key, rondo_comm **part);
 
 /*
  * rondo_comm_destroy - end a communicator; null is allowed. Local and quick: it waits
  * for no one. Requests that are not finished become invalid. Never fails.
  */
-RONDO_API void rondo_comm_destroy(rondo_comm *comm);
+RONDO_API void
+rondo_comm_destroy(rondo_comm *comm);
 
 /*
  * rondo_comm_abort - break `comm` on all ranks: their calls return RONDO_ERR_ABORTED,
  * naming this rank. From any thread, at any time before destroy; repeated calls do
  * nothing. rondo_comm_destroy must still be called.
  */
-RONDO_API RONDO_MUST_USE rondo_status rondo_comm_abort(rondo_comm *comm);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_comm_abort(rondo_comm *comm);
 
 /* rondo_comm_state - RONDO_OK, or the status that broke the communicator. */
-RONDO_API rondo_status rondo_comm_state(const rondo_comm *comm);
+RONDO_API rondo_status
+rondo_comm_state(const rondo_comm *comm);
 
 /* rondo_comm_rank, rondo_comm_nranks - who am I, how many are we. */
-RONDO_API uint32_t rondo_comm_rank(const rondo_comm *comm);
+RONDO_API uint32_t
+rondo_comm_rank(const rondo_comm *comm);
 /* rondo_comm_nranks - number of ranks of `comm`. */
-RONDO_API uint32_t rondo_comm_nranks(const rondo_comm *comm);
+RONDO_API uint32_t
+rondo_comm_nranks(const rondo_comm *comm);
 
 /* rondo_comm_error_text - the sentence of the last error on `comm`, "" if none; valid
  * until the next failing call on it. */
-RONDO_API const char *rondo_comm_error_text(const rondo_comm *comm);
+RONDO_API const char *
+rondo_comm_error_text(const rondo_comm *comm);
 
-/* rondo_comm_timeout_set - deadline of later operations in ms; 0 restores the default. */
-RONDO_API RONDO_MUST_USE rondo_status rondo_comm_timeout_set(rondo_comm *comm,
-                                                             uint64_t timeout_ms);
+/* rondo_comm_timeout_set - deadline of later operations in ms; 0 restores the
+ * default. */
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_comm_timeout_set(rondo_comm *comm, uint64_t timeout_ms);
 
 /* What a communicator has moved since it was made, by kind of transport. */
 typedef struct rondo_comm_counters {

@@ -24,12 +24,14 @@ extern "C" {
  * RONDO_ERR_ARG     `memory` is null
  * RONDO_ERR_MEMORY  not so much to be had; the text names the bytes
  */
-RONDO_API RONDO_MUST_USE rondo_status rondo_mem_alloc(size_t bytes, void **memory);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_mem_alloc(size_t bytes, void **memory);
 
 /* rondo_mem_free - null is allowed. Deregister first; a block still registered stays
  * mapped by the peers until their communicators end. A pointer that is not from
  * rondo_mem_alloc is refused with a warning in the log. */
-RONDO_API void rondo_mem_free(void *memory);
+RONDO_API void
+rondo_mem_free(void *memory);
 
 /*
  * rondo_mem_register - let the peers of `comm` map `memory`; collective: every rank
@@ -42,11 +44,13 @@ RONDO_API void rondo_mem_free(void *memory);
  * RONDO_ERR_ARG  not the start of a block from rondo_mem_alloc, or already registered
  * The broken and the system group as in coll.h.
  */
-RONDO_API RONDO_MUST_USE rondo_status rondo_mem_register(rondo_comm *comm, void *memory);
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_mem_register(rondo_comm *comm, void *memory);
 
-/* rondo_mem_deregister - the opposite, collective too. RONDO_ERR_ARG: not registered. */
-RONDO_API RONDO_MUST_USE rondo_status rondo_mem_deregister(rondo_comm *comm,
-                                                           void *memory);
+/* rondo_mem_deregister - the opposite, collective too. RONDO_ERR_ARG: not
+ * registered. */
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_mem_deregister(rondo_comm *comm, void *memory);
 
 #ifdef __cplusplus
 }

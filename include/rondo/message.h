@@ -46,8 +46,9 @@ rondo_message_handler_set(rondo_comm *comm, uint32_t channel,
  * Messages from one rank to another are handled in the order of their sends.
  */
 RONDO_API RONDO_MUST_USE rondo_status
-rondo_message_send(rondo_comm *comm, uint32_t peer, uint32_t channel, const void *header,
-                   size_t header_bytes, const void *payload, size_t payload_bytes);
+rondo_message_send(rondo_comm *comm, uint32_t peer, uint32_t channel,
+                   const void *header, size_t header_bytes, const void *payload,
+                   size_t payload_bytes);
 
 #ifdef __cplusplus
 }

@@ -19,21 +19,21 @@
 #include <rondo/version.h>
 
 /* One row each: name, value, short text. Values never change. */
-#define RONDO_STATUS_ROWS(ROW)                                                         \
-    ROW(OK, 0, "done")                                                                 \
-    ROW(BUSY, 1, "not finished yet")                                                   \
-    ROW(ERR_ARG, -1, "an argument is not allowed")                                     \
-    ROW(ERR_UNSUPPORTED, -2, "this combination is not supported")                      \
-    ROW(ERR_STATE, -3, "the call does not fit the state of the object")                \
-    ROW(ERR_PEER, -20, "a peer died or left")                                          \
-    ROW(ERR_TIMEOUT, -21, "a deadline passed")                                         \
-    ROW(ERR_MISMATCH, -22, "ranks made different calls")                               \
-    ROW(ERR_ABORTED, -23, "the communicator was aborted")                              \
-    ROW(ERR_WIRE, -24, "a message was not what it should be")                          \
-    ROW(ERR_SYSTEM, -40, "the system refused a request")                               \
-    ROW(ERR_MEMORY, -41, "memory could not be had")                                    \
-    ROW(ERR_START, -42, "the job could not be started")                                \
-    ROW(ERR_FORKED, -43, "the handle belongs to the parent process")                   \
+#define RONDO_STATUS_ROWS(ROW)                                          \
+    ROW(OK, 0, "done")                                                  \
+    ROW(BUSY, 1, "not finished yet")                                    \
+    ROW(ERR_ARG, -1, "an argument is not allowed")                      \
+    ROW(ERR_UNSUPPORTED, -2, "this combination is not supported")       \
+    ROW(ERR_STATE, -3, "the call does not fit the state of the object") \
+    ROW(ERR_PEER, -20, "a peer died or left")                           \
+    ROW(ERR_TIMEOUT, -21, "a deadline passed")                          \
+    ROW(ERR_MISMATCH, -22, "ranks made different calls")                \
+    ROW(ERR_ABORTED, -23, "the communicator was aborted")               \
+    ROW(ERR_WIRE, -24, "a message was not what it should be")           \
+    ROW(ERR_SYSTEM, -40, "the system refused a request")                \
+    ROW(ERR_MEMORY, -41, "memory could not be had")                     \
+    ROW(ERR_START, -42, "the job could not be started")                 \
+    ROW(ERR_FORKED, -43, "the handle belongs to the parent process")    \
     ROW(ERR_INTERNAL, -44, "an invariant of the library does not hold")
 
 typedef enum rondo_status {
@@ -55,13 +55,16 @@ extern "C" {
 #endif
 
 /* rondo_status_name - "RONDO_ERR_PEER"; "RONDO_UNKNOWN" for a foreign value. */
-RONDO_API const char *rondo_status_name(rondo_status status);
+RONDO_API const char *
+rondo_status_name(rondo_status status);
 
 /* rondo_status_text - the short text of the row; never null. */
-RONDO_API const char *rondo_status_text(rondo_status status);
+RONDO_API const char *
+rondo_status_text(rondo_status status);
 
 /* rondo_status_group_of - the group of `status`; a foreign value is SYSTEM. */
-RONDO_API rondo_status_group rondo_status_group_of(rondo_status status);
+RONDO_API rondo_status_group
+rondo_status_group_of(rondo_status status);
 
 /*
  * rondo_error_text - the last error sentence of the calling thread, "" if none.
@@ -69,7 +72,8 @@ RONDO_API rondo_status_group rondo_status_group_of(rondo_status status);
  * For calls that have no communicator to ask. The text stays valid until the next
  * failing call of this thread; copy it to keep it.
  */
-RONDO_API const char *rondo_error_text(void);
+RONDO_API const char *
+rondo_error_text(void);
 
 #ifdef __cplusplus
 }

@@ -12,14 +12,14 @@
  * communicator. Method: bucketed all-reduce overlapped with backward (Li et al.,
  * "PyTorch Distributed", VLDB 2020).
  *
- * A bucket takes parameters, the last one added first, until it has its bytes. Where its
- * gradients lie one behind the other in memory they are reduced in place; otherwise they
- * are packed into memory of the synchroniser and copied back. Which of the two may differ
- * from rank to rank. After commit a step allocates nothing of its own.
+ * A bucket takes parameters, the last one added first, until it has its bytes. Where
+ * its gradients lie one behind the other in memory they are reduced in place; otherwise
+ * they are packed into memory of the synchroniser and copied back. Which of the two may
+ * differ from rank to rank. After commit a step allocates nothing of its own.
  *
- * canonical gathers each bucket from all ranks and sums it as ((0 + 1) + (2 + 3)) + ...,
- * then multiplies by 1 / nranks. It needs a power of two ranks, nranks times the memory
- * of the gradients, and more time; it is for comparing runs, not for speed.
+ * canonical gathers each bucket from all ranks and sums it as ((0 + 1) + (2 + 3)) +
+ * ..., then multiplies by 1 / nranks. It needs a power of two ranks, nranks times the
+ * memory of the gradients, and more time; it is for comparing runs, not for speed.
  */
 #ifndef RONDO_SYNC_H
 #define RONDO_SYNC_H
@@ -117,7 +117,8 @@ rondo_sync_step_begin(rondo_sync *sync);
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_sync_grad_ready(rondo_sync *sync, uint32_t param);
 
-/* rondo_sync_progress - move buckets in flight; never blocks. Call it between layers. */
+/* rondo_sync_progress - move buckets in flight; never blocks. Call it between
+ * layers. */
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_sync_progress(rondo_sync *sync);
 
@@ -132,8 +133,8 @@ rondo_sync_progress(rondo_sync *sync);
  * RONDO_ERR_STATE    a parameter was not marked ready; the text names it; mark it and
  *                    wait again
  * RONDO_ERR_TIMEOUT  step_timeout_ms has passed, or the communicator's deadline
- * The broken group as in coll.h; the text names the step, the bucket, its parameters and
- * this rank. All later calls give the same status.
+ * The broken group as in coll.h; the text names the step, the bucket, its parameters
+ * and this rank. All later calls give the same status.
  */
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_sync_step_wait(rondo_sync *sync, rondo_sync_step_info *info);

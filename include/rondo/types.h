@@ -14,16 +14,16 @@
 #include <rondo/status.h>
 
 /* One row each: enum name, value, bytes of an element, text. */
-#define RONDO_DTYPE_ROWS(ROW)                                                          \
-    ROW(INT8, 0, 1, "int8")                                                            \
-    ROW(UINT8, 1, 1, "uint8")                                                          \
-    ROW(INT32, 2, 4, "int32")                                                          \
-    ROW(UINT32, 3, 4, "uint32")                                                        \
-    ROW(INT64, 4, 8, "int64")                                                          \
-    ROW(UINT64, 5, 8, "uint64")                                                        \
-    ROW(FP16, 6, 2, "fp16")                                                            \
-    ROW(FP32, 7, 4, "fp32")                                                            \
-    ROW(FP64, 8, 8, "fp64")                                                            \
+#define RONDO_DTYPE_ROWS(ROW)   \
+    ROW(INT8, 0, 1, "int8")     \
+    ROW(UINT8, 1, 1, "uint8")   \
+    ROW(INT32, 2, 4, "int32")   \
+    ROW(UINT32, 3, 4, "uint32") \
+    ROW(INT64, 4, 8, "int64")   \
+    ROW(UINT64, 5, 8, "uint64") \
+    ROW(FP16, 6, 2, "fp16")     \
+    ROW(FP32, 7, 4, "fp32")     \
+    ROW(FP64, 8, 8, "fp64")     \
     ROW(BF16, 9, 2, "bf16")
 
 typedef enum rondo_dtype {
@@ -41,11 +41,11 @@ typedef enum rondo_dtype {
  * quiet NaN. AVG: the sum divided by the number of ranks, once, in the reduction that
  * completes it; floating types divide before they round, integers truncate to zero.
  */
-#define RONDO_OP_ROWS(ROW)                                                             \
-    ROW(SUM, 0, "sum")                                                                 \
-    ROW(PROD, 1, "prod")                                                               \
-    ROW(MAX, 2, "max")                                                                 \
-    ROW(MIN, 3, "min")                                                                 \
+#define RONDO_OP_ROWS(ROW) \
+    ROW(SUM, 0, "sum")     \
+    ROW(PROD, 1, "prod")   \
+    ROW(MAX, 2, "max")     \
+    ROW(MIN, 3, "min")     \
     ROW(AVG, 4, "avg")
 
 typedef enum rondo_op {
@@ -61,13 +61,16 @@ extern "C" {
 #endif
 
 /* rondo_dtype_bytes - bytes of one element; 0 for a value that is no type. */
-RONDO_API size_t rondo_dtype_bytes(rondo_dtype dtype);
+RONDO_API size_t
+rondo_dtype_bytes(rondo_dtype dtype);
 
 /* rondo_dtype_text - "fp32"; "?" for a value that is no type. */
-RONDO_API const char *rondo_dtype_text(rondo_dtype dtype);
+RONDO_API const char *
+rondo_dtype_text(rondo_dtype dtype);
 
 /* rondo_op_text - "sum"; "?" for a value that is no operator. */
-RONDO_API const char *rondo_op_text(rondo_op op);
+RONDO_API const char *
+rondo_op_text(rondo_op op);
 
 #ifdef __cplusplus
 }

@@ -56,8 +56,8 @@ current_text(const rondo_comm *comm, char *text, size_t text_bytes)
 
     text[0] = '\0';
     if (request != NULL) {
-        rondo_request_text(request, text, text_bytes - 2);
-        (void)strcat(text, ": ");
+        rondo_request_text(request, text, text_bytes - 3);
+        (void)strncat(text, ": ", text_bytes - strlen(text) - 1);
     }
 }
 

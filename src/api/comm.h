@@ -142,12 +142,13 @@ struct rondo_comm {
     uint64_t plans_built;
 };
 
-/* rondo_comm_fail - keep the thread's sentence as the communicator's, with who and what in
- * front; returns `status`. `what` may be null. */
+/* rondo_comm_fail - keep the thread's sentence as the communicator's, with who and what
+ * in front; returns `status`. `what` may be null. */
 rondo_status
 rondo_comm_fail(rondo_comm *comm, const char *what, rondo_status status);
 
-/* rondo_comm_usable - RONDO_OK, or why no call is possible: forked, not ready, broken. */
+/* rondo_comm_usable - RONDO_OK, or why no call is possible: forked, not ready,
+ * broken. */
 RONDO_MUST_USE rondo_status
 rondo_comm_usable(rondo_comm *comm);
 

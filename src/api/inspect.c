@@ -94,8 +94,8 @@ rondo_request_mismatch(rondo_request *request)
     char mine[128];
     rondo_status status = RONDO_OK;
 
-    /* The message may belong to an earlier operation, which was over on this rank before
-     * anybody noticed: a count of 0, or a rank that only sends. */
+    /* The message may belong to an earlier operation, which was over on this rank
+     * before anybody noticed: a count of 0, or a rank that only sends. */
     for (uint64_t back = 0; back < LOOK_BACK && back < request->sequence; back++) {
         status = find_mismatch_at(request->comm, request->sequence - back);
         if (status != RONDO_OK) {
@@ -188,7 +188,8 @@ find_silent(const rondo_comm *comm)
     return silent;
 }
 
-/* The deadline has come: ask all, then name the silent one or the one furthest behind. */
+/* The deadline has come: ask all, then name the silent one or the one furthest
+ * behind. */
 static void
 give_up(rondo_request *request, double waited_s)
 {

@@ -1,4 +1,5 @@
-/* mem.c - blocks that peers map: registration, and where a call's buffers lie in them. */
+/* mem.c - blocks that peers map: registration, and where a call's buffers lie in
+ * them. */
 #include <rondo/mem.h>
 
 #include <string.h>

@@ -64,7 +64,8 @@ rondo_requests_progress(rondo_comm *comm);
 void
 rondo_request_finish(rondo_request *request, rondo_status status);
 
-/* rondo_request_until - make progress until `request` is done or the moment has come. */
+/* rondo_request_until - make progress until `request` is done or the moment has
+ * come. */
 void
 rondo_request_until(rondo_request *request, uint64_t moment_ns);
 
@@ -83,12 +84,13 @@ rondo_pairs_progress(rondo_comm *comm);
 void
 rondo_request_inspect(rondo_request *request, uint64_t now_ns);
 
-/* rondo_request_glance - the same for callers that poll instead of waiting: looks at the
- * clock and inspects when it is time. Returns the communicator's status. */
+/* rondo_request_glance - the same for callers that poll instead of waiting: looks at
+ * the clock and inspects when it is time. Returns the communicator's status. */
 RONDO_MUST_USE rondo_status
 rondo_request_glance(rondo_request *request);
 
-/* rondo_request_mismatch - a message of another call came from the peer in `standing`. */
+/* rondo_request_mismatch - a message of another call came from the peer in
+ * `standing`. */
 rondo_status
 rondo_request_mismatch(rondo_request *request);
 
@@ -99,8 +101,8 @@ rondo_request_text(const rondo_request *request, char *text, size_t text_bytes);
 /* Mapped buffers. rondo_offer_find - where IN and OUT of the call lie. */
 void
 rondo_offer_find(rondo_comm *comm, const rondo_request *request, rondo_offer *offer);
-/* rondo_offers_resolve - fill comm->peer_in and peer_out; RONDO_BUSY while some rank has
- * not published its offer, RONDO_ERR_UNSUPPORTED if one is not mapped. */
+/* rondo_offers_resolve - fill comm->peer_in and peer_out; RONDO_BUSY while some rank
+ * has not published its offer, RONDO_ERR_UNSUPPORTED if one is not mapped. */
 RONDO_MUST_USE rondo_status
 rondo_offers_resolve(rondo_comm *comm, const rondo_request *request);
 

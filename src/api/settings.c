@@ -25,7 +25,8 @@ fill_settings(rondo_settings *settings, rondo_status *status)
                    rondo_config_text(RONDO_CONFIG_ALGO));
 }
 
-/* Read what the environment says about this rank; nothing else may fail later for it. */
+/* Read what the environment says about this rank; nothing else may fail later for
+ * it. */
 rondo_status
 rondo_comm_settings_read(rondo_comm *comm, const rondo_comm_config *config)
 {

@@ -1,4 +1,5 @@
-/* split.c - new communicators out of an old one, whose ranks already know each other. */
+/* split.c - new communicators out of an old one, whose ranks already know each
+ * other. */
 #include <stdio.h>
 #include <string.h>
 
@@ -99,8 +100,8 @@ split_by(rondo_comm *comm, const wish *wishes, uint32_t *members, rondo_comm **p
     return make_part(comm, members, nmembers, color, part);
 }
 
-/* A part that could not be made because a process died: `comm` itself learns of it within
- * moments, and names the rank as its callers know it. */
+/* A part that could not be made because a process died: `comm` itself learns of it
+ * within moments, and names the rank as its callers know it. */
 static rondo_status
 prefer_own_reason(rondo_comm *comm, rondo_status status)
 {

@@ -1,4 +1,5 @@
-/* error.h - the sentence of the last error of a thread; the first to notice writes it. */
+/* error.h - the sentence of the last error of a thread; the first to notice writes
+ * it. */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
 

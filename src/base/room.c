@@ -1,4 +1,5 @@
-/* room.c - memory that is left: the kernel rather kills than refuses, so we ask first. */
+/* room.c - memory that is left: the kernel rather kills than refuses, so we ask
+ * first. */
 #include "base/room.h"
 
 #include <stdbool.h>

@@ -93,7 +93,7 @@ rondo_tune_forced_parse(const char *text, rondo_tune_forced *forced)
         return rondo_error(RONDO_ERR_ARG, "RONDO_ALGO is longer than %zu characters",
                            sizeof words - 1);
     }
-    (void)strcpy(words, text);
+    memcpy(words, text, strlen(text) + 1);
     for (uint32_t kind = 0; kind < RONDO_COLLS; kind++) {
         read.algo[kind] = RONDO_TUNE_FREE;
     }

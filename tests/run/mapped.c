@@ -1,5 +1,5 @@
-/* mapped.c - registered buffers: the mapped path is taken when all ranks can, never when
- * one cannot; results are right either way, in place and not, also mixed.
+/* mapped.c - registered buffers: the mapped path is taken when all ranks can, never
+ * when one cannot; results are right either way, in place and not, also mixed.
  * ctest: timeout=180 */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,9 +5,5 @@ function(rondo_sanitizers target)
   endif()
   target_compile_options(${target} INTERFACE
     -fsanitize=${RONDO_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  # Instrumented code makes gcc suspect variables that are set on every path.
-  if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
-    target_compile_options(${target} INTERFACE -Wno-maybe-uninitialized)
-  endif()
   target_link_options(${target} INTERFACE -fsanitize=${RONDO_SANITIZE})
 endfunction()

@@ -55,7 +55,7 @@ rondo_all_reduce_ring(const rondo_coll *coll, rondo_schedule *schedule)
         return;
     }
     for (uint32_t lane = 0; lane < RONDO_LANES; lane++) {
-        lanes[lane] = rondo_ring_make(coll, schedule, lane < segments ? longest : 0);
+        lanes[lane] = rondo_ring_make(coll, schedule, lane < segments ? longest : 0, 1);
     }
     for (uint64_t first = 0; first < segments; first += RONDO_LANES) {
         for (uint32_t turn = 0; turn < 2 * (coll->nranks - 1); turn++) {

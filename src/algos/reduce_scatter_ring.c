@@ -2,8 +2,10 @@
  * reduce_scatter_ring.c - reduce-scatter that moves the fewest bytes, on a ring.
  *
  * Shape    Each turn every rank adds its own part to the block it has heard from its
- *          left neighbour and passes it on. The block that arrives last is its own.
- * Cost     nranks-1 turns; every rank sends nranks-1 blocks of `count` elements.
+ *          left neighbour and passes it on. The block that arrives last is its own. With
+ *          segments blocks are cut into as many pieces; two at a time share the links.
+ * Cost     nranks-1 turns a segment; every rank sends nranks-1 blocks of `count`
+ *          elements.
  * Use it   when the vector is large; below a few KiB the turns dominate.
  * Needs    a commutative operator: block b is summed from rank b+1 round to rank b.
  *          A value is rounded nranks-1 times. An average divides in the last of these,
@@ -21,14 +23,27 @@ void
 rondo_reduce_scatter_ring(const rondo_coll *coll, rondo_schedule *schedule)
 {
     const uint64_t total = coll->nranks * coll->count;
+    const uint64_t segments = rondo_segments(coll);
     const rondo_slice in = rondo_slice_make(RONDO_BUF_IN, 0, total);
     const rondo_slice own = rondo_slice_make(RONDO_BUF_OUT, 0, coll->count);
-    const rondo_ring ring = rondo_ring_make(coll, schedule, total);
+    rondo_ring lanes[RONDO_LANES];
 
     if (coll->nranks == 1) {
         rondo_schedule_copy(schedule, own, in);
+        return;
     }
-    for (uint32_t turn = 0; turn + 1 < coll->nranks; turn++) {
-        rondo_ring_reduce(&ring, schedule, in, own, turn);
+    for (uint32_t lane = 0; lane < RONDO_LANES; lane++) {
+        lanes[lane] =
+            rondo_ring_make(coll, schedule, lane < segments ? total : 0, segments);
+    }
+    for (uint64_t first = 0; first < segments; first += RONDO_LANES) {
+        for (uint32_t turn = 0; turn < coll->nranks - 1; turn++) {
+            for (uint32_t lane = 0; lane < RONDO_LANES && first + lane < segments;
+                 lane++) {
+                lanes[lane].piece = first + lane;
+                rondo_ring_reduce(&lanes[lane], schedule, in,
+                                  rondo_segment(coll, own, first + lane), turn);
+            }
+        }
     }
 }

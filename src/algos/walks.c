@@ -22,15 +22,15 @@ rondo_segment(const rondo_coll *coll, rondo_slice vector, uint64_t index)
 }
 
 rondo_ring
-rondo_ring_make(const rondo_coll *coll, rondo_schedule *schedule, uint64_t count)
+rondo_ring_make(const rondo_coll *coll, rondo_schedule *schedule, uint64_t count,
+                uint64_t pieces)
 {
-    rondo_ring ring = {.coll = coll, .room = 0};
+    const uint64_t block = rondo_block_count(count, coll->nranks, 0);
+    const uint64_t room = coll->nranks > 1 ? rondo_block_count(block, pieces, 0) : 0;
+    rondo_ring ring = {.coll = coll, .pieces = pieces};
 
-    if (coll->nranks > 1) {
-        ring.room = rondo_block_count(count, coll->nranks, 0);
-    }
     for (uint32_t parity = 0; parity < 2; parity++) {
-        ring.slot[parity] = rondo_schedule_scratch(schedule, ring.room);
+        ring.slot[parity] = rondo_schedule_scratch(schedule, room);
     }
     return ring;
 }
@@ -39,9 +39,13 @@ rondo_slice
 rondo_ring_block(const rondo_ring *ring, rondo_slice vector, uint32_t index)
 {
     const uint32_t blocks = ring->coll->nranks;
+    const rondo_slice block =
+        rondo_slice_part(vector, rondo_block_first(vector.count, blocks, index),
+                         rondo_block_count(vector.count, blocks, index));
 
-    return rondo_slice_part(vector, rondo_block_first(vector.count, blocks, index),
-                            rondo_block_count(vector.count, blocks, index));
+    return rondo_slice_part(block,
+                            rondo_block_first(block.count, ring->pieces, ring->piece),
+                            rondo_block_count(block.count, ring->pieces, ring->piece));
 }
 
 void

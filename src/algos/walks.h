@@ -17,20 +17,23 @@ rondo_slice
 rondo_segment(const rondo_coll *coll, rondo_slice vector, uint64_t index);
 
 /*
- * One lane of a ring. Partial sums live in two slots of scratch in turn, so OUT is
- * written once, by results.
+ * One lane of a ring: a vector in one block per rank, or one piece of each such block.
+ * Partial sums live in two slots of scratch in turn, so OUT is written once, by results.
  */
 typedef struct rondo_ring {
     const rondo_coll *coll;
-    uint64_t room;       /* elements of the longest block */
+    uint64_t pieces;     /* into how many each block is cut */
+    uint64_t piece;      /* which of them this lane is at */
     rondo_slice slot[2]; /* what was heard in even and in odd turns */
 } rondo_ring;
 
-/* rondo_ring_make - a lane whose vectors are at most `count` elements long. */
+/* rondo_ring_make - for vectors of at most `count` elements; `piece` is the caller's to
+ * set. A count of 0 is for a ring that only gathers. */
 rondo_ring
-rondo_ring_make(const rondo_coll *coll, rondo_schedule *schedule, uint64_t count);
+rondo_ring_make(const rondo_coll *coll, rondo_schedule *schedule, uint64_t count,
+                uint64_t pieces);
 
-/* rondo_ring_block - block `index` of `vector`, cut into one block per rank. */
+/* rondo_ring_block - this lane's piece of block `index` of `vector`. */
 rondo_slice
 rondo_ring_block(const rondo_ring *ring, rondo_slice vector, uint32_t index);
 

@@ -2,6 +2,7 @@
 #include "lib/leftover.h"
 
 #include <dirent.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,9 +64,29 @@ children(void)
     return count;
 }
 
+static void *
+nothing(void *argument)
+{
+    return argument;
+}
+
+/* The first thread of a process may bring another one that stays (a sanitizer's). */
+static void
+first_thread(void)
+{
+    static _Atomic pid_t done_in;
+    pthread_t thread;
+
+    if (done_in != getpid() && pthread_create(&thread, NULL, nothing, NULL) == 0) {
+        (void)pthread_join(thread, NULL);
+    }
+    done_in = getpid();
+}
+
 leftover
 leftover_take(void)
 {
+    first_thread();
     return (leftover){
         .descriptors = entries("/proc/self/fd", ""),
         .threads = entries("/proc/self/task", ""),

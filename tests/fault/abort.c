@@ -28,7 +28,8 @@ typedef struct plan {
     call_kind kind;
     uint64_t count;
     uint32_t culprit;
-    bool waits; /* all but the culprit call and wait for it; otherwise all loop */
+    bool mapped; /* buffers that peers have mapped */
+    bool waits;  /* all but the culprit call and wait for it; otherwise all loop */
     _Atomic uint64_t moment_ms;
 } plan;
 
@@ -61,6 +62,9 @@ run_and_abort(rank_self *self)
         !rank_join(self, 20000, &comm)) {
         return;
     }
+    if (now->mapped && !blame_mapped(self, comm, &made)) {
+        return;
+    }
     order given = {comm, 50, &now->moment_ms, RONDO_OK};
     rank_expect_status(self, blame_loop(self, comm, &made, 3), RONDO_OK, comm,
                        "before");
@@ -83,8 +87,7 @@ run_and_abort(rank_self *self)
     rank_expect_status(self, status, RONDO_ERR_ABORTED, comm, call_text(now->kind));
     rank_expect(self, took_ms < BOUND_MS, "noticed after %d ms", (int)took_ms);
     blame_only(self, rondo_comm_error_text(comm), now->culprit);
-    blame_leave(self, comm, &before);
-    blame_buffers_free(&made);
+    blame_leave(self, comm, &made, &before);
 }
 
 static void
@@ -109,6 +112,9 @@ inside_calls(void **state)
     (void)state;
     each_call(false, 100);
     each_call(false, 1 << 20);
+    now->mapped = true;
+    each_call(false, 1 << 20);
+    now->mapped = false;
 }
 
 static void

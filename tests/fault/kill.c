@@ -1,6 +1,6 @@
 /* kill.c - SIGKILL of any rank in any collective, small and large: every other rank gets
  * an error that names it within two seconds, and leaves without a trace.
- * ctest: timeout=240 label=slow */
+ * ctest: timeout=240 */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -27,6 +27,7 @@ typedef struct strike {
     uint32_t victim;
     way way;
     uint64_t after_ms; /* of looping */
+    bool mapped;       /* buffers that peers have mapped */
     bool idle;         /* survivors are outside any call when it happens */
     _Atomic uint64_t struck_ms;
 } strike;
@@ -42,6 +43,9 @@ survive(rank_self *self)
 
     if (!blame_buffers(self, blow->kind, blow->count, &made) ||
         !rank_join(self, 20000, &comm)) {
+        return;
+    }
+    if (blow->mapped && !blame_mapped(self, comm, &made)) {
         return;
     }
     made.root = blow->root;
@@ -68,8 +72,7 @@ survive(rank_self *self)
                 (int)(noticed_ms - struck_ms));
     blame_only(self, rondo_comm_error_text(comm), blow->victim);
     rank_expect_status(self, rondo_barrier(comm), RONDO_ERR_PEER, comm, "a later call");
-    blame_leave(self, comm, &before);
-    blame_buffers_free(&made);
+    blame_leave(self, comm, &made, &before);
 }
 
 static void
@@ -105,6 +108,7 @@ strike_once(uint32_t nranks, const strike *planned)
     blow->way = planned->way;
     blow->after_ms = planned->after_ms;
     blow->idle = planned->idle;
+    blow->mapped = planned->mapped;
     atomic_store(&blow->struck_ms, 0);
     ranks_run(&run, &report);
     (void)snprintf(what, sizeof what, "%s of %d, victim %u of %u\n",
@@ -127,7 +131,7 @@ strike_once(uint32_t nranks, const strike *planned)
 }
 
 static void
-each_call(uint64_t count, uint32_t nranks)
+each_call(uint64_t count, uint32_t nranks, bool mapped)
 {
     for (call_kind kind = 0; kind < CALLS; kind++) {
         for (uint32_t victim = 0; victim < nranks; victim++) {
@@ -135,7 +139,8 @@ each_call(uint64_t count, uint32_t nranks)
                                     .count = count,
                                     .root = (uint32_t)kind % nranks,
                                     .victim = victim,
-                                    .after_ms = 3 + 5 * victim};
+                                    .after_ms = 3 + 5 * victim,
+                                    .mapped = mapped};
             strike_once(nranks, &planned);
         }
     }
@@ -145,21 +150,28 @@ static void
 small(void **state)
 {
     (void)state;
-    each_call(2, 4);
+    each_call(2, 4, false);
 }
 
 static void
 large(void **state)
 {
     (void)state;
-    each_call((uint64_t)1 << 20, 4);
+    each_call((uint64_t)1 << 20, 4, false);
+}
+
+static void
+large_and_mapped(void **state)
+{
+    (void)state;
+    each_call((uint64_t)1 << 18, 3, true);
 }
 
 static void
 two_ranks(void **state)
 {
     (void)state;
-    each_call(1000, 2);
+    each_call(1000, 2, false);
 }
 
 static void
@@ -192,6 +204,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small),
         cmocka_unit_test(large),
+        cmocka_unit_test(large_and_mapped),
         cmocka_unit_test(two_ranks),
         cmocka_unit_test(between_calls),
         cmocka_unit_test(leaving_without_a_word),

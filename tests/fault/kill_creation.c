@@ -25,6 +25,7 @@ typedef enum place {
     IN_CREATE,     /* it has come and waits for a rank that is late */
     AFTER_CREATE,
     IN_SPLIT,          /* it has called and waits for a rank that is late */
+    IN_REGISTER,       /* all register and deregister again and again */
     IN_SPLIT_SPINNING, /* all split again and again */
     IN_CREATE_SPINNING /* all make and destroy communicators again and again */
 } place;
@@ -124,7 +125,7 @@ victim_noticed(rank_self *self, rondo_comm *comm, rondo_status status,
     rank_expect_status(self, status, RONDO_ERR_PEER, comm, "after the strike");
     blame_only(self, rondo_comm_error_text(comm), blow->victim);
     rank_expect(self, since_ms < BOUND_MS, "noticed after %d ms", (int)since_ms);
-    blame_leave(self, comm, before);
+    blame_leave(self, comm, NULL, before);
 }
 
 static void
@@ -165,6 +166,35 @@ splitting(rank_self *self)
             rondo_comm_destroy(part);
         }
     }
+    victim_noticed(self, comm, status, &before);
+}
+
+static void
+registering(rank_self *self)
+{
+    const leftover before = leftover_take();
+    rondo_comm *comm = NULL;
+    void *block = NULL;
+    rondo_status status = RONDO_OK;
+
+    if (!rank_join(self, 10000, &comm)) {
+        return;
+    }
+    rank_mark(self, THERE);
+    while (status == RONDO_OK) {
+        rank_note(self, "registering");
+        rondo_mem_free(block);
+        block = NULL;
+        if (!rank_expect_status(self, rondo_mem_alloc(100000, &block), RONDO_OK, NULL,
+                                "rondo_mem_alloc")) {
+            return;
+        }
+        status = rondo_mem_register(comm, block);
+        if (status == RONDO_OK) {
+            status = rondo_mem_deregister(comm, block);
+        }
+    }
+    rondo_mem_free(block);
     victim_noticed(self, comm, status, &before);
 }
 
@@ -269,6 +299,14 @@ in_split(void **state)
 }
 
 static void
+in_register(void **state)
+{
+    (void)state;
+    strike_each(IN_REGISTER, registering, 20);
+    strike_each(IN_REGISTER, registering, 40);
+}
+
+static void
 in_create_or_destroy(void **state)
 {
     (void)state;
@@ -280,9 +318,9 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(before_create),        cmocka_unit_test(in_create),
-        cmocka_unit_test(after_create),         cmocka_unit_test(in_split),
-        cmocka_unit_test(in_create_or_destroy),
+        cmocka_unit_test(before_create), cmocka_unit_test(in_create),
+        cmocka_unit_test(after_create),  cmocka_unit_test(in_split),
+        cmocka_unit_test(in_register),   cmocka_unit_test(in_create_or_destroy),
     };
 
     blow = test_shared(sizeof *blow);

@@ -22,6 +22,7 @@ typedef struct strike {
     call_kind kind;
     uint64_t count;
     uint32_t victim;
+    bool mapped; /* buffers that peers have mapped */
     _Atomic uint64_t struck_ms;
 } strike;
 
@@ -36,6 +37,9 @@ stuck(rank_self *self)
 
     if (!blame_buffers(self, blow->kind, blow->count, &made) ||
         !rank_join(self, TIMEOUT_MS, &comm)) {
+        return;
+    }
+    if (blow->mapped && !blame_mapped(self, comm, &made)) {
         return;
     }
     made.root = 1;
@@ -56,8 +60,7 @@ stuck(rank_self *self)
         rank_expect(self, took_ms < TIMEOUT_MS + LATE_MS, "gave up after %d ms only",
                     (int)took_ms);
     }
-    blame_leave(self, comm, &before);
-    blame_buffers_free(&made);
+    blame_leave(self, comm, &made, &before);
 }
 
 static void
@@ -106,6 +109,9 @@ stopped(void **state)
     for (uint32_t victim = 0; victim < 4; victim++) {
         strike_once(4, CALL_ALL_REDUCE, 1 << 20, victim);
     }
+    blow->mapped = true;
+    strike_once(3, CALL_ALL_REDUCE, 1 << 18, 2);
+    blow->mapped = false;
     strike_once(2, CALL_ALL_REDUCE, 16, 0);
     strike_once(2, CALL_ALL_REDUCE, 16, 1);
 }
@@ -210,8 +216,7 @@ one_does_not_call(rank_self *self)
         rank_expect(self, took_ms + 100 >= TIMEOUT_MS && took_ms < TIMEOUT_MS + LATE_MS,
                     "gave up after %d ms", (int)took_ms);
     }
-    blame_leave(self, comm, &before);
-    blame_buffers_free(&made);
+    blame_leave(self, comm, &made, &before);
 }
 
 static void

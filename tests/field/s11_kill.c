@@ -47,8 +47,7 @@ survive(rank_self *self)
     rank_expect(self, since_ms < BOUND_MS, "noticed after %d ms", (int)since_ms);
     blame_only(self, rondo_comm_error_text(comm), VICTIM);
     rank_expect_status(self, rondo_comm_abort(comm), RONDO_OK, comm, "abort");
-    blame_leave(self, comm, &before);
-    blame_buffers_free(&made);
+    blame_leave(self, comm, &made, &before);
 }
 
 static void

@@ -43,8 +43,7 @@ loop(rank_self *self)
         rank_expect(self, took_ms + 100 >= TIMEOUT_MS && took_ms < TIMEOUT_MS + 2000,
                     "gave up after %d ms", (int)took_ms);
     }
-    blame_leave(self, comm, &before);
-    blame_buffers_free(&made);
+    blame_leave(self, comm, &made, &before);
 }
 
 static void

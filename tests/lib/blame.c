@@ -51,8 +51,18 @@ blame_loop(rank_self *self, rondo_comm *comm, const call *made, uint64_t rounds)
     return status;
 }
 
+/* Where the call reads, as what may be freed. */
+static void *
+in_of(const call *made)
+{
+    void *in = NULL;
+
+    memcpy(&in, &made->in, sizeof in);
+    return in;
+}
+
 void
-blame_leave(rank_self *self, rondo_comm *comm, const leftover *before)
+blame_leave(rank_self *self, rondo_comm *comm, call *made, const leftover *before)
 {
     char text[RANK_TEXT_MAX];
     const uint64_t begin_ms = test_now_ms();
@@ -61,6 +71,10 @@ blame_leave(rank_self *self, rondo_comm *comm, const leftover *before)
     rondo_comm_destroy(comm);
     const uint64_t took_ms = test_now_ms() - begin_ms;
     rank_expect(self, took_ms < DESTROY_MS, "destroy took %d ms", (int)took_ms);
+    if (made != NULL) {
+        rondo_mem_free(in_of(made));
+        rondo_mem_free(made->out);
+    }
     /* Threads share what is counted; the last one to leave would be to blame. */
     if (self->kind == AS_PROCESSES) {
         rank_expect(self, leftover_same(before, text, sizeof text),
@@ -71,19 +85,23 @@ blame_leave(rank_self *self, rondo_comm *comm, const leftover *before)
 bool
 blame_buffers(rank_self *self, call_kind kind, uint64_t count, call *made)
 {
-    float *const in = calloc(count * self->nranks, sizeof *in);
-    float *const out = calloc(count * self->nranks, sizeof *out);
+    void *block[2] = {NULL, NULL};
+    const size_t bytes = count * self->nranks * sizeof(float);
+    bool good = true;
 
-    *made = (call){kind, in, out, count, RONDO_FP32, RONDO_SUM, 0};
-    return rank_expect(self, in != NULL && out != NULL, "no memory for the buffers");
+    for (int i = 0; i < 2; i++) {
+        good = good && rank_expect_status(self, rondo_mem_alloc(bytes, &block[i]),
+                                          RONDO_OK, NULL, "rondo_mem_alloc");
+    }
+    *made = (call){kind, block[0], block[1], count, RONDO_FP32, RONDO_SUM, 0};
+    return good;
 }
 
-void
-blame_buffers_free(call *made)
+bool
+blame_mapped(rank_self *self, rondo_comm *comm, call *made)
 {
-    void *in = NULL;
-
-    memcpy(&in, &made->in, sizeof in);
-    free(in);
-    free(made->out);
+    return rank_expect_status(self, rondo_mem_register(comm, in_of(made)), RONDO_OK,
+                              comm, "rondo_mem_register") &&
+           rank_expect_status(self, rondo_mem_register(comm, made->out), RONDO_OK, comm,
+                              "rondo_mem_register");
 }

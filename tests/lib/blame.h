@@ -17,15 +17,18 @@ blame_only(rank_self *self, const char *text, uint32_t culprit);
 rondo_status
 blame_loop(rank_self *self, rondo_comm *comm, const call *made, uint64_t rounds);
 
-/* blame_leave - destroy `comm` quickly and hold nothing more than `before`. */
+/* blame_leave - destroy `comm` quickly, free the memory of `made` (null: none), and hold
+ * nothing more than `before`. */
 void
-blame_leave(rank_self *self, rondo_comm *comm, const leftover *before);
+blame_leave(rank_self *self, rondo_comm *comm, call *made, const leftover *before);
 
-/* blame_buffers - a call of `kind` with its own memory for `count` fp32 elements a rank;
- * false (and noted) if there is none. blame_buffers_free - the opposite. */
+/* blame_mapped - register the memory of `made`, so that large calls need no messages. */
+bool
+blame_mapped(rank_self *self, rondo_comm *comm, call *made);
+
+/* blame_buffers - a call of `kind` with memory for `count` fp32 elements a rank; false
+ * (and noted) if there is none. */
 bool
 blame_buffers(rank_self *self, call_kind kind, uint64_t count, call *made);
-void
-blame_buffers_free(call *made);
 
 #endif /* LIB_BLAME_H */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "bootstrap/rendezvous_inside.h"
 
 static void
 insist(bool fact, const char *what)
@@ -63,8 +64,22 @@ judge(meet_rank *rank, const rondo_cards *cards)
     rank->key = cards->key;
 }
 
+static bool
+have_joined(struct meet_rank *const others[2])
+{
+    return (others[0] == NULL || others[0]->joined) &&
+           (others[1] == NULL || others[1]->joined);
+}
+
+static bool
+leaves(const meet_rank *rank)
+{
+    return rank->leaves_after[0] != NULL && rank->joined &&
+           have_joined(rank->leaves_after);
+}
+
 static void
-come(meet_rank *rank, uint64_t start_ns)
+come(meet_rank *rank)
 {
     unsigned char card[RONDO_CARD_BYTES_MAX + 1];
     rondo_rendezvous *rendezvous = NULL;
@@ -78,12 +93,9 @@ come(meet_rank *rank, uint64_t start_ns)
     if (!rank->opened) {
         return;
     }
-    const uint64_t give_up_ns = rank->give_up_ms == 0
-                                    ? RONDO_NEVER
-                                    : start_ns + rank->give_up_ms * RONDO_NS_PER_MS;
     rank->status = rondo_rendezvous_poll(rendezvous, &cards);
-    while (rank->status == RONDO_BUSY && rondo_now_ns() < give_up_ns) {
-        rank->waiting = 1;
+    while (rank->status == RONDO_BUSY && !leaves(rank)) {
+        rank->joined = rendezvous->state == STATE_WAITING;
         rondo_rendezvous_wait(rendezvous, 20 * RONDO_NS_PER_MS);
         rank->status = rondo_rendezvous_poll(rendezvous, &cards);
     }
@@ -105,16 +117,22 @@ run(void *user)
 {
     meet_rank *const rank = user;
 
+    while (!have_joined(rank->after_joined) ||
+           (rank->after_ended != NULL && !rank->after_ended->ended)) {
+        (void)usleep(1000);
+    }
     (void)usleep(rank->delay_ms * 1000);
     const uint64_t start = rondo_now_ns();
-    if (rank->foreign_ms != 0) {
-        rank->meeting.deadline_ns = rondo_deadline_ns(rank->foreign_ms);
+    if (rank->timeout_ms != 0) {
+        rank->meeting.deadline_ns = rondo_deadline_ns(rank->timeout_ms);
     }
-    come(rank, start);
+    come(rank);
     rank->took_ns = rondo_now_ns() - start;
     if (!rank->opened) {
         (void)snprintf(rank->text, sizeof rank->text, "%s", rondo_error_text());
     }
+    rank->joined = true;
+    rank->ended = true;
     return NULL;
 }
 

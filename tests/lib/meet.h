@@ -13,11 +13,14 @@
 
 typedef struct meet_rank {
     rondo_meeting meeting;
-    uint32_t card_bytes;      /* the card is filled with bytes that name the rank */
-    uint32_t delay_ms;        /* before it starts */
-    uint32_t give_up_ms;      /* not 0: destroyed after so long */
-    uint32_t foreign_ms;      /* what is left of the deadline; 0: the meeting's own */
-    _Atomic uint32_t waiting; /* polled at least once */
+    uint32_t card_bytes; /* the card is filled with bytes that name the rank */
+    uint32_t delay_ms;   /* before it starts */
+    uint32_t timeout_ms; /* its own deadline, from its start; 0: the meeting's */
+    struct meet_rank *after_joined[2]; /* starts when their cards are there */
+    struct meet_rank *leaves_after[2]; /* gives up when it and they have joined */
+    struct meet_rank *after_ended;     /* starts when that one has its result */
+    _Atomic bool joined;
+    _Atomic bool ended;
 
     /* What became of it. */
     bool opened; /* start was RONDO_OK */

@@ -19,8 +19,8 @@ typedef struct schedules {
 bool
 schedules_in_place(enum places places, uint32_t rank);
 
-/* schedules_build - for all ranks of `coll` (its rank and in_place do not matter). Fails
- * the test when a schedule cannot be built. */
+/* schedules_build - for all ranks of `coll` (its rank and in_place do not matter).
+ * Fails the test when a schedule cannot be built. */
 void
 schedules_build(const rondo_algo *algo, const rondo_coll *coll, enum places places,
                 schedules *set);

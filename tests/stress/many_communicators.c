@@ -175,7 +175,7 @@ of_two_ranks_in_one_thread(void **state)
 
 /* --- by split ---------------------------------------------------------------------- */
 
-/* Threads hold things in common: count when neither is in the middle of something. */
+/* A rank ahead of the other has it hold more: count when both are at the same place. */
 static level
 level_of_both(rank_self *self, uint32_t mark)
 {
@@ -222,6 +222,47 @@ by_split_of_threads(void **state)
     run_ranks(2, AS_THREADS, splitting, NULL, 100000);
 }
 
+/* --- registrations ----------------------------------------------------------------- */
+
+static void
+registering(rank_self *self)
+{
+    rondo_comm *comm = NULL;
+    level settled = level_take();
+
+    if (!rank_join(self, 20000, &comm)) {
+        return;
+    }
+    for (uint32_t i = 0; i < 3000; i++) {
+        void *block = NULL;
+        rank_note(self, "registration %u", i);
+        if (!rank_expect_status(self, rondo_mem_alloc(20000 + i, &block), RONDO_OK,
+                                NULL, "rondo_mem_alloc") ||
+            !rank_expect_status(self, rondo_mem_register(comm, block), RONDO_OK, comm,
+                                "rondo_mem_register") ||
+            !rank_expect_status(
+                self, rondo_all_reduce(comm, block, block, 5000, RONDO_FP32, RONDO_SUM),
+                RONDO_OK, comm, "all_reduce") ||
+            !rank_expect_status(self, rondo_mem_deregister(comm, block), RONDO_OK, comm,
+                                "rondo_mem_deregister")) {
+            return;
+        }
+        rondo_mem_free(block);
+        if (i == 300) {
+            settled = level_of_both(self, 0);
+        }
+    }
+    (void)level_kept(self, &settled);
+    rondo_comm_destroy(comm);
+}
+
+static void
+registered_again_and_again(void **state)
+{
+    (void)state;
+    run_ranks(2, AS_PROCESSES, registering, NULL, 60000);
+}
+
 /* --- alive at once ----------------------------------------------------------------- */
 
 static void
@@ -262,6 +303,7 @@ main(void)
         cmocka_unit_test(of_one_rank),
         cmocka_unit_test(of_two_ranks_in_one_thread),
         cmocka_unit_test(by_split_of_threads),
+        cmocka_unit_test(registered_again_and_again),
         cmocka_unit_test(sixty_four_alive),
     };
 

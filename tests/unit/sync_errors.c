@@ -443,7 +443,7 @@ one_dies(rank_self *self)
     rank_expect_text(self, rondo_sync_error_text(sync), "step 5, bucket", "the step");
     rank_expect_text(self, rondo_sync_error_text(sync), "rank 2", "the step");
     rondo_sync_destroy(sync);
-    blame_leave(self, comm, &before);
+    blame_leave(self, comm, NULL, &before);
 }
 
 static void

@@ -252,7 +252,9 @@ registering(rank_self *self)
             settled = level_of_both(self, 0);
         }
     }
+    (void)rank_meet(self, 2, 10000);
     (void)level_kept(self, &settled);
+    (void)rank_meet(self, 3, 10000);
     rondo_comm_destroy(comm);
 }
 

@@ -1,7 +1,7 @@
 /*
- * layout.c - do all ranks register the same parameters with the same settings? One small
- * all-gather when they do; when not, the first difference is searched together, so that
- * every rank says the same sentence and the communicator stays in step.
+ * layout.c - do all ranks register the same parameters with the same settings? One
+ * small all-gather when they do; when not, the first difference is searched together,
+ * so that every rank says the same sentence and the communicator stays in step.
  */
 #include <stdio.h>
 #include <string.h>
@@ -133,7 +133,8 @@ first_difference(rondo_sync *sync, uint32_t rank, const uint64_t *nparams)
     return one_list_ends(sync, rank, shorter, nparams);
 }
 
-/* Somebody could not plan: its own rank has its sentence already, the others name it. */
+/* Somebody could not plan: its own rank has its sentence already, the others name
+ * it. */
 static rondo_status
 planning_failed(rondo_sync *sync, uint32_t rank, uint64_t word)
 {

@@ -73,8 +73,9 @@ struct rondo_sync {
     char text[RONDO_ERROR_TEXT_MAX];
 };
 
-/* rondo_sync_fail - write the sentence for the synchroniser and for this thread, and hand
- * `status` back. rondo_sync_keep - the thread's sentence becomes the synchroniser's. */
+/* rondo_sync_fail - write the sentence for the synchroniser and for this thread, and
+ * hand `status` back. rondo_sync_keep - the thread's sentence becomes the
+ * synchroniser's. */
 rondo_status
 rondo_sync_fail(rondo_sync *sync, rondo_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

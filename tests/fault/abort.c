@@ -1,5 +1,5 @@
-/* abort.c - rondo_comm_abort from another thread: all ranks are told at once who did it,
- * wherever they are. */
+/* abort.c - rondo_comm_abort from another thread: all ranks are told at once who did
+ * it, wherever they are. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -124,7 +124,7 @@ while_others_wait(void **state)
     each_call(true, 100);
 }
 
-/* --- during creation --------------------------------------------------------------- */
+/* --- during creation -------------------------------------------------------------- */
 
 static void
 abort_creation(rank_self *self)

@@ -1,5 +1,5 @@
-/* kill.c - SIGKILL of any rank in any collective, small and large: every other rank gets
- * an error that names it within two seconds, and leaves without a trace.
+/* kill.c - SIGKILL of any rank in any collective, small and large: every other rank
+ * gets an error that names it within two seconds, and leaves without a trace.
  * ctest: timeout=240 */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-/* mismatch.c - ranks that differ in count, type, operator, root or collective: an error on
- * all of them with both sides' values, whichever rank it is, small and large.
+/* mismatch.c - ranks that differ in count, type, operator, root or collective: an error
+ * on all of them with both sides' values, whichever rank it is, small and large.
  * ctest: timeout=180 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -222,7 +222,7 @@ checked_first(void **state)
     quarrels(3, SMALL, false, check);
 }
 
-/* --- sends and receives ------------------------------------------------------------ */
+/* --- sends and receives ----------------------------------------------------------- */
 
 static void
 pair_differs(rank_self *self)

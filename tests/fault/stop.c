@@ -1,6 +1,6 @@
-/* stop.c - a rank that is alive but stuck: stopped, or in code of its own. At the deadline
- * the others are told which rank it is, and it is told itself when it comes back; a stop
- * that ends before the deadline does no harm.
+/* stop.c - a rank that is alive but stuck: stopped, or in code of its own. At the
+ * deadline the others are told which rank it is, and it is told itself when it comes
+ * back; a stop that ends before the deadline does no harm.
  * ctest: timeout=240 label=slow */
 #include <setjmp.h>
 #include <signal.h>
@@ -116,7 +116,7 @@ stopped(void **state)
     strike_once(2, CALL_ALL_REDUCE, 16, 1);
 }
 
-/* --- stopped for two seconds only -------------------------------------------------- */
+/* --- stopped for two seconds only ------------------------------------------------- */
 
 static void
 paused(rank_self *self)
@@ -182,7 +182,7 @@ a_pause_does_no_harm(void **state)
     ranks_expect(&report, RANK_RETURNED, RANKS_MAX);
 }
 
-/* --- a rank that does not call ----------------------------------------------------- */
+/* --- a rank that does not call ---------------------------------------------------- */
 
 static void
 one_does_not_call(rank_self *self)

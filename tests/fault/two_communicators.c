@@ -1,5 +1,5 @@
-/* two_communicators.c - two communicators on two threads of each rank, entered in opposite
- * order on two ranks with 4 MiB each, never block each other. */
+/* two_communicators.c - two communicators on two threads of each rank, entered in
+ * opposite order on two ranks with 4 MiB each, never block each other. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -87,8 +87,8 @@ threads(void **state)
     run_ranks(2, AS_THREADS, opposite, NULL, 30000);
 }
 
-/* The stricter form: each thread enters its call and only then lets the other rank's same
- * thread go, so that both calls are certainly entered before either can end. */
+/* The stricter form: each thread enters its call and only then lets the other rank's
+ * same thread go, so that both calls are certainly entered before either can end. */
 static void *
 enter_then_release(void *argument)
 {

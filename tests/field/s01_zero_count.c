@@ -1,5 +1,5 @@
-/* s01_zero_count.c - count 0 moves nothing, accepts null, and does not put the next call
- * out of step. */
+/* s01_zero_count.c - count 0 moves nothing, accepts null, and does not put the next
+ * call out of step. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* s03_in_place.c - in place gives the same bits as out of place, on all ranks, with every
- * algorithm there is. */
+/* s03_in_place.c - in place gives the same bits as out of place, on all ranks, with
+ * every algorithm there is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* s05_nan.c - min and max with a NaN: it wins, whichever rank holds it, in every type, at
- * every place of a vector. */
+/* s05_nan.c - min and max with a NaN: it wins, whichever rank holds it, in every type,
+ * at every place of a vector. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

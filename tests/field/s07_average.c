@@ -1,4 +1,5 @@
-/* s07_average.c - avg divides by the number of ranks, once; integers truncate to zero. */
+/* s07_average.c - avg divides by the number of ranks, once; integers truncate to
+ * zero. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -93,7 +93,7 @@ as_the_root_of_a_broadcast(void **state)
     strike_once(CALL_BROADCAST, 1);
 }
 
-/* --- the process that made the id -------------------------------------------------- */
+/* --- the process that made the id ------------------------------------------------- */
 
 static void
 meet_the_dead(rank_self *self)

@@ -1,5 +1,5 @@
-/* s12_stuck.c - a rank that is alive but stuck, with a time-out of 5 s: its peers are told
- * between 5 and 7 s and the rank is named; it is told itself when it comes back.
+/* s12_stuck.c - a rank that is alive but stuck, with a time-out of 5 s: its peers are
+ * told between 5 and 7 s and the rank is named; it is told itself when it comes back.
  * ctest: timeout=120 label=slow */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
-/* s13_port_taken.c - the rendezvous port belongs to somebody else: rank 0 says so at once,
- * a rank that reached the stranger gives up in time, and of two jobs at one port the
- * second fails while the first goes on. */
+/* s13_port_taken.c - the rendezvous port belongs to somebody else: rank 0 says so at
+ * once, a rank that reached the stranger gives up in time, and of two jobs at one port
+ * the second fails while the first goes on. */
 #include <arpa/inet.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -117,7 +117,7 @@ a_stranger_at_the_port(void **state)
     }
 }
 
-/* --- two jobs ---------------------------------------------------------------------- */
+/* --- two jobs --------------------------------------------------------------------- */
 
 /* Ranks 0 and 1 are the first job, 2 and 3 the second, at the same port. */
 static void

@@ -1,5 +1,5 @@
-/* s15_small_shm.c - /dev/shm of 1 MiB, read-only, or full: the shared memory used has no
- * name there, so all of it works, with the right results.
+/* s15_small_shm.c - /dev/shm of 1 MiB, read-only, or full: the shared memory used has
+ * no name there, so all of it works, with the right results.
  * Needs the right to mount in a namespace of its own; skipped without. */
 #include <fcntl.h>
 #include <sched.h>

@@ -1,6 +1,6 @@
-/* s16_descriptors.c - communicators made and ended again and again, within 256 descriptors:
- * by destroy, by abort, and where the start fails; and more of them alive at once than the
- * limit allows: an error that says so, and the ones before still work.
+/* s16_descriptors.c - communicators made and ended again and again, within 256
+ * descriptors: by destroy, by abort, and where the start fails; and more of them alive
+ * at once than the limit allows: an error that says so, and the ones before still work.
  * ctest: timeout=120 label=slow */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* s19_reduce_root.c - reduce leaves the buffers of other ranks than the root alone, takes
- * a null there, and refuses a root that does not exist. */
+/* s19_reduce_root.c - reduce leaves the buffers of other ranks than the root alone,
+ * takes a null there, and refuses a root that does not exist. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

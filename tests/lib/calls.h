@@ -1,4 +1,5 @@
-/* calls.h - every collective, and a ring of sends and receives, as data to loop over. */
+/* calls.h - every collective, and a ring of sends and receives, as data to loop
+ * over. */
 #ifndef LIB_CALLS_H
 #define LIB_CALLS_H
 
@@ -37,8 +38,8 @@ typedef struct call_flight {
 const char *
 call_text(call_kind kind);
 
-/* call_run - blocking. call_start, call_wait - with requests; call_wait takes them all to
- * their end and returns the first status that is not RONDO_OK. */
+/* call_run - blocking. call_start, call_wait - with requests; call_wait takes them all
+ * to their end and returns the first status that is not RONDO_OK. */
 RONDO_MUST_USE rondo_status
 call_run(rondo_comm *comm, const call *made);
 RONDO_MUST_USE rondo_status

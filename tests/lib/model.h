@@ -1,7 +1,7 @@
 /*
- * model.h - inputs and results computed naively: every input follows from a seed, and is
- * chosen so that the exact result does not depend on the order of the operations, up to
- * 64 ranks (avg of int8 and bf16 sums: up to 8).
+ * model.h - inputs and results computed naively: every input follows from a seed, and
+ * is chosen so that the exact result does not depend on the order of the operations, up
+ * to 64 ranks (avg of int8 and bf16 sums: up to 8).
  */
 #ifndef LIB_MODEL_H
 #define LIB_MODEL_H

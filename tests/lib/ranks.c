@@ -81,7 +81,7 @@ test_port(int *hold_fd)
     return ntohs(at.sin_port);
 }
 
-/* --- inside a rank ----------------------------------------------------------------- */
+/* --- inside a rank ---------------------------------------------------------------- */
 
 bool
 rank_expect(rank_self *self, bool fact, const char *format, ...)
@@ -196,7 +196,7 @@ rank_join(rank_self *self, uint64_t op_timeout_ms, rondo_comm **comm)
                               "rondo_comm_create");
 }
 
-/* --- starting ---------------------------------------------------------------------- */
+/* --- starting --------------------------------------------------------------------- */
 
 static void
 environment_set(const rank_run *run, uint32_t rank, uint16_t port)
@@ -296,7 +296,7 @@ child_main(const rank_run *run, uint32_t rank, uint16_t port, rank_record *all)
     exit(0);
 }
 
-/* --- ending ------------------------------------------------------------------------ */
+/* --- ending ----------------------------------------------------------------------- */
 
 typedef struct child {
     pid_t pid;

@@ -90,13 +90,14 @@ ranks_run(const rank_run *run, rank_report *report);
 void
 ranks_expect(const rank_report *report, rank_end end, uint32_t exception);
 
-/* rank_expect - note the first fact that does not hold, with its text. Returns `fact`. */
+/* rank_expect - note the first fact that does not hold, with its text. Returns
+ * `fact`. */
 bool
 rank_expect(rank_self *self, bool fact, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* rank_expect_status - the same for a status; the text of `comm` (may be null) or of the
- * thread comes with it. */
+/* rank_expect_status - the same for a status; the text of `comm` (may be null) or of
+ * the thread comes with it. */
 bool
 rank_expect_status(rank_self *self, rondo_status got, rondo_status want,
                    const rondo_comm *comm, const char *what);

@@ -127,8 +127,8 @@ processes(void **state)
     run_ranks(3, AS_PROCESSES, fork_and_go_on, NULL, 30000);
 }
 
-/* A child that lives on keeps copies of all descriptors; the death of its parent must be
- * noticed all the same. */
+/* A child that lives on keeps copies of all descriptors; the death of its parent must
+ * be noticed all the same. */
 static void
 leave_a_child(rank_self *self)
 {

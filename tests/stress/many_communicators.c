@@ -1,5 +1,5 @@
-/* many_communicators.c - ten thousand communicators in one process, in every way they can
- * be made: after the first thousand, descriptors are equal and memory within 2 MiB.
+/* many_communicators.c - ten thousand communicators in one process, in every way they
+ * can be made: after the first thousand, descriptors are equal and memory within 2 MiB.
  * ctest: timeout=240 label=slow */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,7 +53,7 @@ sum_is_right(rank_self *self, rondo_comm *comm)
            rank_expect(self, sum == nranks * (nranks + 1) / 2, "the sum is %u", sum);
 }
 
-/* --- one rank ---------------------------------------------------------------------- */
+/* --- one rank --------------------------------------------------------------------- */
 
 static void
 alone(rank_self *self)
@@ -81,7 +81,7 @@ of_one_rank(void **state)
     run_ranks(1, AS_PROCESSES, alone, NULL, 60000);
 }
 
-/* --- two ranks in one thread ------------------------------------------------------- */
+/* --- two ranks in one thread ------------------------------------------------------ */
 
 static bool
 pair_create(rank_self *self, rondo_comm **pair)
@@ -173,7 +173,7 @@ of_two_ranks_in_one_thread(void **state)
     run_ranks(1, AS_PROCESSES, in_one_thread, NULL, 100000);
 }
 
-/* --- by split ---------------------------------------------------------------------- */
+/* --- by split --------------------------------------------------------------------- */
 
 /* A rank ahead of the other has it hold more: count when both are at the same place. */
 static level
@@ -222,7 +222,7 @@ by_split_of_threads(void **state)
     run_ranks(2, AS_THREADS, splitting, NULL, 100000);
 }
 
-/* --- registrations ----------------------------------------------------------------- */
+/* --- registrations ---------------------------------------------------------------- */
 
 static void
 registering(rank_self *self)
@@ -265,7 +265,7 @@ registered_again_and_again(void **state)
     run_ranks(2, AS_PROCESSES, registering, NULL, 60000);
 }
 
-/* --- alive at once ----------------------------------------------------------------- */
+/* --- alive at once ---------------------------------------------------------------- */
 
 static void
 sixty_four(rank_self *self)

@@ -1,6 +1,6 @@
 /* random_calls.c - random sequences of calls against the naive model: counts, types,
- * operators, roots, in place or not, registered memory or not, blocking or in flight, on
- * 1 to 8 ranks. RONDO_TEST_SEED=N repeats a sequence.
+ * operators, roots, in place or not, registered memory or not, blocking or in flight,
+ * on 1 to 8 ranks. RONDO_TEST_SEED=N repeats a sequence.
  * ctest: timeout=180 label=slow */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* sixty_four_ranks.c - 64 ranks on few cores: right sums at all sizes, a quick start, and
- * little memory of their own.
+/* sixty_four_ranks.c - 64 ranks on few cores: right sums at all sizes, a quick start,
+ * and little memory of their own.
  * ctest: timeout=180 label=slow serial */
 #include <setjmp.h>
 #include <stdarg.h>

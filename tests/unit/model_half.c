@@ -1,5 +1,5 @@
-/* model_half.c - the tests' own conversions: every 16-bit pattern there and back, and the
- * rounding at the middle between two of them. */
+/* model_half.c - the tests' own conversions: every 16-bit pattern there and back, and
+ * the rounding at the middle between two of them. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* sync_canonical.c - the fixed tree: the same micro-batches give the same bits on 1, 2, 4
- * and 8 ranks, with values whose sum depends on the order. */
+/* sync_canonical.c - the fixed tree: the same micro-batches give the same bits on 1, 2,
+ * 4 and 8 ranks, with values whose sum depends on the order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* sync_errors.c - what the synchroniser refuses, what it says, and what it does when the
- * ranks differ, one of them is slow, or one dies. */
+/* sync_errors.c - what the synchroniser refuses, what it says, and what it does when
+ * the ranks differ, one of them is slow, or one dies. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ alike(rank_self *self, rondo_comm *comm)
            rank_expect(self, sum == self->nranks, "the sum is %u", sum);
 }
 
-/* --- arguments and order of calls -------------------------------------------------- */
+/* --- arguments and order of calls ------------------------------------------------- */
 
 static void
 bad_settings(rank_self *self, rondo_comm *comm)
@@ -121,7 +121,7 @@ arguments(void **state)
     run_ranks(3, AS_THREADS, out_of_turn, NULL, 20000);
 }
 
-/* --- layouts that differ ----------------------------------------------------------- */
+/* --- layouts that differ ---------------------------------------------------------- */
 
 /* What rank `odd` does otherwise, and what everybody must read. */
 typedef struct difference {
@@ -267,7 +267,7 @@ layouts_that_differ(void **state)
     }
 }
 
-/* --- memory that cannot be had ----------------------------------------------------- */
+/* --- memory that cannot be had ---------------------------------------------------- */
 
 /* The k-th allocation of create, add and commit fails on rank 1: it is told, everything
  * is given back, and the other rank is not left waiting. */
@@ -334,7 +334,7 @@ memory_that_cannot_be_had(void **state)
     run_ranks(2, AS_PROCESSES, without_memory, NULL, 20000);
 }
 
-/* --- in the middle of a step ------------------------------------------------------- */
+/* --- in the middle of a step ------------------------------------------------------ */
 
 static bool
 ready_to_step(rank_self *self, uint64_t step_timeout_ms, float *grad, rondo_comm **comm,

@@ -1,6 +1,6 @@
 /* sync_steps.c - the gradient synchroniser: means are right whatever the layout, the
- * buckets, the order of readiness and the number of ranks, and a step allocates nothing.
- * ctest: timeout=180 */
+ * buckets, the order of readiness and the number of ranks, and a step allocates
+ * nothing. ctest: timeout=180 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -71,7 +71,8 @@ brought(uint32_t rank, uint64_t step, uint32_t param, uint64_t i)
     return (float)(int32_t)(model_random(&state) % 2001) - 1000.0F;
 }
 
-/* The mean as the synchroniser must form it: exact sums, so any order gives the same. */
+/* The mean as the synchroniser must form it: exact sums, so any order gives the
+ * same. */
 static float
 mean_of(const trainer *t, uint64_t step, uint32_t param, uint64_t i)
 {
@@ -127,7 +128,8 @@ set_up(trainer *t)
                               rondo_sync_error_text(t->sync));
 }
 
-/* Which parameter becomes ready as the i-th: last first, or shuffled by rank and step. */
+/* Which parameter becomes ready as the i-th: last first, or shuffled by rank and
+ * step. */
 static uint32_t
 ready_order(const trainer *t, uint64_t step, uint32_t i)
 {

@@ -34,7 +34,8 @@ come_again(rondo_rendezvous *here)
     here->place = (here->place + 1) % here->places.count;
     if (here->place == 0) {
         here->wake_ns += here->pause_ns;
-        here->pause_ns *= here->pause_ns < PAUSE_MOST_NS ? 2 : 1;
+        here->pause_ns =
+            here->pause_ns < PAUSE_MOST_NS / 2 ? here->pause_ns * 2 : PAUSE_MOST_NS;
     }
     return RONDO_BUSY;
 }

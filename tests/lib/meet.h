@@ -33,7 +33,8 @@ typedef struct meet_rank {
     pthread_t thread;
 } meet_rank;
 
-/* meet_init - all ranks of a meeting at loopback, with a secret when `secret` is not 0. */
+/* meet_init - all ranks of a meeting at loopback, with a secret when `secret` is not
+ * 0. */
 void
 meet_init(uint32_t nranks, uint16_t port, unsigned char secret, uint64_t timeout_ms,
           meet_rank *ranks);

@@ -1,0 +1,629 @@
+/* bootstrap_meeting.c - ranks meet, or are told who is missing, wrong or gone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "bootstrap/server_inside.h"
+#include "lib/meet.h"
+#include "lib/peers.h"
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define SUCCESSIVE 200
+#else
+#define SUCCESSIVE 2000
+#endif
+
+/* At once, on a machine that is busy with other things: well below the deadlines of 20 s
+ * that would pass otherwise. */
+#define PROMPT_NS (8 * RONDO_NS_PER_S)
+
+static meet_rank ranks[MEET_RANKS_MAX];
+
+static uint32_t alone; /* threads without a service */
+
+/* Descriptors once the server of an earlier meeting has ended as well. */
+static uint32_t
+descriptors_at_rest(void)
+{
+    for (uint32_t i = 0; i < 10000 && threads_alive() != alone; i++) {
+        (void)usleep(1000);
+    }
+    assert_int_equal(threads_alive(), alone);
+    return descriptors_open();
+}
+
+static void
+any_number_of_ranks(void **state)
+{
+    int hold = -1;
+    const uint16_t port = meet_port(&hold);
+    const uint32_t cards[] = {0, 1, 100, RONDO_CARD_BYTES_MAX};
+
+    (void)state;
+    for (uint32_t n = 1; n <= 17; n++) {
+        for (uint32_t c = 0; c < 4; c++) {
+            meet_init(n, port, c % 2 == 0 ? 7 : 0, 20000, ranks);
+            for (uint32_t rank = 0; rank < n; rank++) {
+                ranks[rank].card_bytes = cards[c];
+            }
+            meet_all(n, ranks);
+            assert_true(meet_succeeded(n, ranks));
+        }
+    }
+    (void)close(hold);
+}
+
+static void
+sixty_four_ranks(void **state)
+{
+    int hold = -1;
+    const uint16_t port = meet_port(&hold);
+
+    (void)state;
+    meet_init(64, port, 7, 20000, ranks);
+    const uint64_t start = rondo_now_ns();
+    meet_all(64, ranks);
+    assert_true(meet_succeeded(64, ranks));
+    assert_true(rondo_now_ns() - start < PROMPT_NS);
+    (void)close(hold);
+}
+
+/* Whoever comes first or last, and however late. */
+static void
+in_any_order(void **state)
+{
+    int hold = -1;
+    const uint16_t port = meet_port(&hold);
+
+    (void)state;
+    for (uint32_t last = 0; last < 4; last++) {
+        meet_init(4, port, 7, 20000, ranks);
+        for (uint32_t rank = 0; rank < 4; rank++) {
+            ranks[rank].delay_ms = rank == last ? 300 : rank * 10;
+        }
+        meet_all(4, ranks);
+        assert_true(meet_succeeded(4, ranks));
+    }
+    (void)close(hold);
+}
+
+static void *
+meet_often(void *user)
+{
+    meet_rank *const self = user;
+    const rondo_meeting meeting = self->meeting;
+
+    for (uint32_t round = 0; round < SUCCESSIVE; round++) {
+        const rondo_name before = self->name;
+        rondo_rendezvous *rendezvous = NULL;
+        rondo_cards cards;
+        self->meeting.deadline_ns = rondo_deadline_ns(20000);
+        self->status = rondo_rendezvous_start(NULL, &self->meeting, &round,
+                                              sizeof round, &rendezvous);
+        while (self->status == RONDO_OK || self->status == RONDO_BUSY) {
+            self->status = rondo_rendezvous_poll(rendezvous, &cards);
+            if (self->status != RONDO_BUSY) {
+                break;
+            }
+            rondo_rendezvous_wait(rendezvous, RONDO_NS_PER_S);
+        }
+        if (self->status != RONDO_OK) {
+            (void)snprintf(self->text, sizeof self->text, "round %u: %.400s", round,
+                           rondo_error_text());
+            rondo_rendezvous_destroy(rendezvous);
+            return NULL;
+        }
+        /* Cards of the same round, or two meetings were mixed up. */
+        self->right = memcmp(&before, &cards.name, sizeof before) != 0;
+        for (uint32_t rank = 0; rank < meeting.nranks; rank++) {
+            self->right = self->right && memcmp(cards.cards + rank * sizeof round,
+                                                &round, sizeof round) == 0;
+        }
+        self->name = cards.name;
+        self->key = cards.key;
+        rondo_rendezvous_destroy(rendezvous);
+        if (!self->right) {
+            return NULL;
+        }
+    }
+    return NULL;
+}
+
+static void
+one_after_another_at_one_port(void **state)
+{
+    int hold = -1;
+    const uint16_t port = meet_port(&hold);
+
+    (void)state;
+    for (uint32_t n = 2; n <= 3; n++) {
+        meet_init(n, port, 7, 20000, ranks);
+        const uint32_t descriptors = descriptors_at_rest();
+        for (uint32_t rank = 0; rank < n; rank++) {
+            assert_int_equal(
+                pthread_create(&ranks[rank].thread, NULL, meet_often, &ranks[rank]), 0);
+        }
+        for (uint32_t rank = 0; rank < n; rank++) {
+            meet_join(&ranks[rank]);
+        }
+        assert_true(meet_succeeded(n, ranks));
+        assert_int_equal(descriptors_at_rest(), descriptors);
+    }
+    (void)close(hold);
+}
+
+/* Every set of missing ranks of 5, but rank 0: all others name it. */
+static void
+missing_ranks_are_named(void **state)
+{
+    int hold = -1;
+    const uint16_t port = meet_port(&hold);
+
+    (void)state;
+    for (uint32_t missing = 2; missing < 32; missing += 2) {
+        char want[64];
+        void *present[5];
+        char where[64];
+        meet_init(5, port, 7, 150, ranks);
+        for (uint32_t rank = 0; rank < 5; rank++) {
+            present[rank] = (missing >> rank & 1) == 0 ? ranks : NULL;
+            if (present[rank] != NULL) {
+                meet_start(&ranks[rank]);
+            }
+        }
+        rondo_waiting_text(present, 5, want, sizeof want);
+        (void)snprintf(where, sizeof where, "127.0.0.1:%u", port);
+        for (uint32_t rank = 0; rank < 5; rank++) {
+            if (present[rank] == NULL) {
+                continue;
+            }
+            meet_join(&ranks[rank]);
+            assert_int_equal(ranks[rank].status, RONDO_ERR_START);
+            assert_non_null(strstr(ranks[rank].text, want));
+            assert_non_null(strstr(ranks[rank].text, "waiting for"));
+            assert_non_null(strstr(ranks[rank].text, where));
+            assert_true(ranks[rank].took_ns < PROMPT_NS);
+        }
+    }
+    (void)close(hold);
+}
+
+static void
+lists_are_short(void **state)
+{
+    static void *present[1000];
+    const struct {
+        uint32_t nranks;
+        const char *missing; /* ranges */
+        const char *want;
+    } rows[] = {
+        {8, "3 5", "ranks 3, 5 of 8"},
+        {2, "1", "rank 1 of 2"},
+        {8, "0 1 2 3 4 5 6 7", "ranks 0-7 of 8"},
+        {16, "3 5 6 7 8 9", "ranks 3, 5-9 of 16"},
+        {9, "2 3 7 8", "ranks 2, 3, 7, 8 of 9"},
+        {100, "1 3 5 7 9 11 13 15 17 19 20 21",
+         "ranks 1, 3, 5, 7, 9, 11, 13, 15, ... (12 in all) of 100"},
+        {1000, "999", "rank 999 of 1000"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[128];
+        for (uint32_t rank = 0; rank < rows[i].nranks; rank++) {
+            present[rank] = present;
+        }
+        for (const char *at = rows[i].missing; at != NULL;
+             at = strchr(at, ' ') == NULL ? NULL : strchr(at, ' ') + 1) {
+            present[strtoul(at, NULL, 10)] = NULL;
+        }
+        rondo_waiting_text(present, rows[i].nranks, text, sizeof text);
+        assert_string_equal(text, rows[i].want);
+        for (size_t room = 1; room < sizeof text; room++) {
+            char cut[128];
+            memset(cut, 'x', sizeof cut);
+            rondo_waiting_text(present, rows[i].nranks, cut, room);
+            assert_true(strlen(cut) < room);
+            assert_memory_equal(cut, text, strlen(cut));
+        }
+    }
+}
+
+static void
+nobody_serves(void **state)
+{
+    int hold = -1;
+    const uint16_t port = meet_port(&hold);
+    char where[64];
+
+    (void)state;
+    meet_init(3, port, 7, 200, ranks);
+    meet_start(&ranks[1]);
+    meet_start(&ranks[2]);
+    (void)snprintf(where, sizeof where, "nobody answers at 127.0.0.1:%u", port);
+    for (uint32_t rank = 1; rank < 3; rank++) {
+        meet_join(&ranks[rank]);
+        assert_int_equal(ranks[rank].status, RONDO_ERR_START);
+        assert_non_null(strstr(ranks[rank].text, where));
+        assert_true(ranks[rank].took_ns < PROMPT_NS);
+    }
+    (void)close(hold);
+}
+
+/* The server's deadline is far, a rank's is near: it still hears who is missing. */
+static void
+each_rank_has_its_deadline(void **state)
+{
+    int hold = -1;
+    const uint16_t port = meet_port(&hold);
+
+    (void)state;
+    meet_init(4, port, 7, 20000, ranks);
+    ranks[2].timeout_ms = 300;
+    for (uint32_t rank = 0; rank < 3; rank++) {
+        meet_start(&ranks[rank]);
+    }
+    for (uint32_t rank = 0; rank < 3; rank++) {
+        meet_join(&ranks[rank]);
+        assert_int_equal(ranks[rank].status, RONDO_ERR_START);
+        assert_non_null(strstr(ranks[rank].text, "waiting for rank 3 of 4"));
+        assert_true(ranks[rank].took_ns < PROMPT_NS);
+    }
+    (void)close(hold);
+}
+
+/* Any rank that gives up is named to all others at once, rank 0 as well. */
+static void
+giving_up_ends_it_for_all(void **state)
+{
+    int hold = -1;
+    const uint16_t port = meet_port(&hold);
+
+    (void)state;
+    for (uint32_t quitter = 0; quitter < 3; quitter++) {
+        char want[32];
+        meet_init(4, port, 7, 20000, ranks);
+        ranks[quitter].leaves_after[0] = &ranks[(quitter + 1) % 3];
+        ranks[quitter].leaves_after[1] = &ranks[(quitter + 2) % 3];
+        for (uint32_t rank = 0; rank < 3; rank++) {
+            meet_start(&ranks[rank]);
+        }
+        (void)snprintf(want, sizeof want, "rank %u (process %d) gave up", quitter,
+                       (int)getpid());
+        for (uint32_t rank = 0; rank < 3; rank++) {
+            meet_join(&ranks[rank]);
+            assert_int_equal(ranks[rank].status,
+                             rank == quitter ? RONDO_BUSY : RONDO_ERR_START);
+            assert_true(rank == quitter || strstr(ranks[rank].text, want) != NULL);
+            assert_true(ranks[rank].took_ns < PROMPT_NS);
+        }
+    }
+    (void)close(hold);
+}
+
+static void
+expect_all(uint32_t from, uint32_t to, const char *part, const char *other)
+{
+    for (uint32_t rank = from; rank < to; rank++) {
+        meet_join(&ranks[rank]);
+        assert_int_equal(ranks[rank].status, RONDO_ERR_START);
+        assert_non_null(strstr(ranks[rank].text, part));
+        assert_non_null(strstr(ranks[rank].text, other));
+        assert_true(ranks[rank].took_ns < PROMPT_NS);
+    }
+}
+
+/* With a secret all are of one job: what does not fit ends it for all, both sides named. */
+static void
+what_does_not_fit_is_named(void **state)
+{
+    int hold = -1;
+    const uint16_t port = meet_port(&hold);
+
+    (void)state;
+    meet_init(3, port, 7, 20000, ranks);
+    ranks[2].meeting.nranks = 4;
+    ranks[2].after_joined[0] = &ranks[0];
+    ranks[2].after_joined[1] = &ranks[1];
+    for (uint32_t rank = 0; rank < 3; rank++) {
+        meet_start(&ranks[rank]);
+    }
+    expect_all(0, 3, "rank 2 ", "expects 4 ranks");
+    assert_non_null(strstr(ranks[0].text, "of 3"));
+
+    meet_init(3, port, 7, 20000, ranks);
+    ranks[2].card_bytes = 101;
+    ranks[2].after_joined[0] = &ranks[0];
+    ranks[2].after_joined[1] = &ranks[1];
+    for (uint32_t rank = 0; rank < 3; rank++) {
+        meet_start(&ranks[rank]);
+    }
+    expect_all(0, 3, "101 bytes", "one of 100");
+
+    meet_init(4, port, 7, 20000, ranks);
+    ranks[2].meeting.rank = 1;
+    ranks[2].after_joined[0] = &ranks[0];
+    ranks[2].after_joined[1] = &ranks[1];
+    for (uint32_t rank = 0; rank < 3; rank++) {
+        meet_start(&ranks[rank]);
+    }
+    expect_all(0, 3, "rank 1 came twice", "process ");
+    (void)close(hold);
+}
+
+/* Without one they may be of another job: it alone is refused, the meeting goes on. */
+static void
+strangers_do_not_disturb(void **state)
+{
+    int hold = -1;
+    const uint16_t port = meet_port(&hold);
+
+    (void)state;
+    for (uint32_t what = 0; what < 3; what++) {
+        meet_init(3, port, 0, 20000, ranks);
+        ranks[3] = ranks[1];
+        ranks[3].after_joined[0] = &ranks[1];
+        ranks[2].after_ended = &ranks[3];
+        switch (what) {
+        case 0:
+            ranks[3].meeting.nranks = 2;
+            break;
+        case 1:
+            ranks[3].card_bytes = 5;
+            ranks[3].meeting.rank = 2;
+            break;
+        default:
+            break; /* a second rank 1 */
+        }
+        meet_all(4, ranks);
+        assert_true(meet_succeeded(3, ranks));
+        assert_int_equal(ranks[3].status, RONDO_ERR_START);
+        assert_true(strlen(ranks[3].text) > 0);
+    }
+    /* And not when the stranger is the first to come. */
+    meet_init(3, port, 0, 20000, ranks);
+    ranks[3] = ranks[1];
+    ranks[1].after_ended = ranks[2].after_ended = &ranks[3];
+    ranks[3].meeting.nranks = 7;
+    ranks[3].card_bytes = 9;
+    meet_all(4, ranks);
+    assert_true(meet_succeeded(3, ranks));
+    assert_non_null(strstr(ranks[3].text, "expects 7 ranks"));
+    (void)close(hold);
+}
+
+static void
+another_secret(void **state)
+{
+    int hold = -1;
+    const uint16_t port = meet_port(&hold);
+
+    (void)state;
+    for (uint32_t none = 0; none < 3; none++) {
+        meet_init(2, port, none == 1 ? 0 : 7, 20000, ranks);
+        ranks[0].timeout_ms = 500;
+        memset(&ranks[1].meeting.secret, none == 2 ? 0 : 9,
+               sizeof ranks[1].meeting.secret);
+        meet_all(2, ranks);
+        for (uint32_t rank = 0; rank < 2; rank++) {
+            assert_int_equal(ranks[rank].status, RONDO_ERR_START);
+            assert_non_null(strstr(ranks[rank].text, "another secret"));
+        }
+        assert_non_null(strstr(ranks[1].text, "RONDO_SECRET"));
+        assert_non_null(strstr(ranks[0].text, "waiting for rank 1 of 2"));
+        assert_true(ranks[1].took_ns < PROMPT_NS);
+    }
+    (void)close(hold);
+}
+
+/* S13: somebody listens there already; a second job at the port of a first. */
+static void
+the_port_is_taken(void **state)
+{
+    int hold = -1;
+    const uint16_t port = meet_port(&hold);
+    char where[64];
+
+    (void)state;
+    (void)snprintf(where, sizeof where, "127.0.0.1:%u", port);
+    assert_int_equal(listen(hold, 5), 0);
+    meet_init(1, port, 7, 20000, ranks);
+    ranks[0].meeting.nranks = 2;
+    meet_all(1, ranks);
+    assert_int_equal(ranks[0].status, RONDO_ERR_SYSTEM);
+    assert_false(ranks[0].opened);
+    assert_non_null(strstr(ranks[0].text, where));
+    assert_non_null(strstr(ranks[0].text, "Address already in use"));
+    assert_true(ranks[0].took_ns < PROMPT_NS);
+    (void)close(hold);
+
+    const uint16_t other = meet_port(&hold);
+    meet_init(3, other, 7, 20000, ranks);
+    ranks[2].after_ended = &ranks[4];
+    meet_init(2, other, 9, 20000, ranks + 3);
+    ranks[3].after_joined[0] = ranks[4].after_joined[0] = &ranks[1];
+    meet_all(5, ranks);
+    assert_true(meet_succeeded(3, ranks));
+    assert_int_equal(ranks[3].status, RONDO_ERR_SYSTEM);
+    assert_non_null(strstr(ranks[3].text, "Address already in use"));
+    assert_int_equal(ranks[4].status, RONDO_ERR_START);
+    assert_non_null(strstr(ranks[4].text, "another secret"));
+    (void)close(hold);
+}
+
+/* After a failure the port is free and the next meeting works. */
+static void
+again_after_a_failure(void **state)
+{
+    int hold = -1;
+    const uint16_t port = meet_port(&hold);
+
+    (void)state;
+    for (uint32_t round = 0; round < 10; round++) {
+        meet_init(3, port, 7, 60, ranks);
+        for (uint32_t rank = 0; rank < 2; rank++) {
+            meet_start(&ranks[rank]);
+        }
+        expect_all(0, 2, "127.0.0.1", "");
+        meet_init(3, port, 7, 20000, ranks);
+        meet_all(3, ranks);
+        assert_true(meet_succeeded(3, ranks));
+    }
+    (void)close(hold);
+}
+
+static void
+not_without_a_secret(void **state)
+{
+    const char *const hosts[] = {"0.0.0.0", "::", "192.0.2.1", "8.8.8.8"};
+
+    (void)state;
+    for (uint32_t i = 0; i < 4; i++) {
+        for (uint32_t rank = 0; rank < 2; rank++) {
+            meet_init(2, 40000, 0, 100, ranks);
+            (void)snprintf(ranks[rank].meeting.host, sizeof ranks[rank].meeting.host,
+                           "%s", hosts[i]);
+            meet_start(&ranks[rank]);
+            meet_join(&ranks[rank]);
+            assert_int_equal(ranks[rank].status, RONDO_ERR_ARG);
+            assert_non_null(strstr(ranks[rank].text, "RONDO_SECRET"));
+            assert_non_null(strstr(ranks[rank].text, hosts[i]));
+        }
+    }
+}
+
+static bool
+has_six(void)
+{
+    const struct sockaddr_in6 at = {.sin6_family = AF_INET6,
+                                    .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool bound =
+        fd >= 0 && bind(fd, (const struct sockaddr *)&at, sizeof at) == 0;
+
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    return bound;
+}
+
+static void
+names_and_addresses(void **state)
+{
+    const char *const hosts[] = {"127.0.0.1", "localhost", "127.3.2.1", "::1"};
+    int hold = -1;
+    const uint16_t port = meet_port(&hold);
+
+    (void)state;
+    for (uint32_t i = 0; i < (has_six() ? 4 : 3); i++) {
+        meet_init(3, port, 0, 20000, ranks);
+        for (uint32_t rank = 0; rank < 3; rank++) {
+            (void)snprintf(ranks[rank].meeting.host, sizeof ranks[rank].meeting.host,
+                           "%s", hosts[i]);
+        }
+        meet_all(3, ranks);
+        assert_true(meet_succeeded(3, ranks));
+    }
+    meet_init(2, port, 7, 20000, ranks);
+    (void)snprintf(ranks[0].meeting.host, sizeof ranks[0].meeting.host,
+                   "no-such-name.invalid");
+    meet_start(&ranks[0]);
+    meet_join(&ranks[0]);
+    assert_int_equal(ranks[0].status, RONDO_ERR_START);
+    assert_non_null(strstr(ranks[0].text, "no-such-name.invalid"));
+    (void)close(hold);
+}
+
+static void
+impossible_meetings(void **state)
+{
+    const struct {
+        uint32_t rank, nranks, card_bytes;
+    } rows[] = {
+        {0, 0, 0}, {2, 2, 0}, {0, 2, RONDO_CARD_BYTES_MAX + 1}, {0, UINT32_MAX, 100}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        meet_init(1, 40000, 7, 100, ranks);
+        ranks[0].meeting.rank = rows[i].rank;
+        ranks[0].meeting.nranks = rows[i].nranks;
+        ranks[0].card_bytes = rows[i].card_bytes;
+        meet_all(1, ranks);
+        assert_int_equal(ranks[0].status, RONDO_ERR_ARG);
+    }
+    rondo_rendezvous_destroy(NULL);
+}
+
+/* Whichever allocation fails, in a rank or in the server: no rank hangs, all that fail
+ * say so, and nothing is left behind. */
+static void
+every_allocation_may_fail(void **state)
+{
+    int hold = -1;
+    const uint16_t port = meet_port(&hold);
+    uint64_t failures = 0;
+
+    (void)state;
+    const uint32_t descriptors = descriptors_at_rest();
+    for (uint64_t nth = 1;; nth++) {
+        meet_init(2, port, 7, 200, ranks);
+        (void)rondo_alloc_fail_after(nth);
+        meet_all(2, ranks);
+        const bool hit = rondo_alloc_fail_after(0);
+        for (uint32_t rank = 0; rank < 2; rank++) {
+            const rondo_status status = ranks[rank].status;
+            assert_true(status <= 0);
+            assert_true(status == RONDO_OK || strlen(ranks[rank].text) > 0);
+            assert_true(ranks[rank].took_ns < PROMPT_NS);
+        }
+        assert_int_equal(descriptors_at_rest(), descriptors);
+        if (!hit) {
+            break;
+        }
+        failures++;
+    }
+    assert_true(failures > 10);
+    (void)close(hold);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_number_of_ranks),
+        cmocka_unit_test(sixty_four_ranks),
+        cmocka_unit_test(in_any_order),
+        cmocka_unit_test(one_after_another_at_one_port),
+        cmocka_unit_test(missing_ranks_are_named),
+        cmocka_unit_test(lists_are_short),
+        cmocka_unit_test(nobody_serves),
+        cmocka_unit_test(each_rank_has_its_deadline),
+        cmocka_unit_test(giving_up_ends_it_for_all),
+        cmocka_unit_test(what_does_not_fit_is_named),
+        cmocka_unit_test(strangers_do_not_disturb),
+        cmocka_unit_test(another_secret),
+        cmocka_unit_test(the_port_is_taken),
+        cmocka_unit_test(again_after_a_failure),
+        cmocka_unit_test(not_without_a_secret),
+        cmocka_unit_test(names_and_addresses),
+        cmocka_unit_test(impossible_meetings),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+
+    /* A sanitizer starts a thread of its own with the first one. */
+    meet_init(1, 1, 0, 0, ranks);
+    meet_all(1, ranks);
+    alone = threads_alive();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -15,26 +15,39 @@
 
 #include "algos/walks.h"
 
+struct lanes {
+    const rondo_coll *coll;
+    rondo_schedule *schedule;
+    rondo_ring ring;
+};
+
+static void
+take_turn(void *context, uint32_t lane, uint64_t segment, uint32_t turn)
+{
+    struct lanes *const lanes = context;
+    const rondo_coll *const coll = lanes->coll;
+    const rondo_slice in = rondo_slice_make(RONDO_BUF_IN, 0, coll->count);
+    const rondo_slice out =
+        rondo_slice_make(RONDO_BUF_OUT, 0, coll->nranks * coll->count);
+
+    (void)lane; /* Lanes share nothing here: there are no partial sums. */
+    lanes->ring.piece = segment;
+    /* What goes out first is IN itself, so it does not wait for the copy. */
+    rondo_ring_gather(&lanes->ring, lanes->schedule, out,
+                      rondo_segment(coll, in, segment), turn);
+}
+
 void
 rondo_all_gather_ring(const rondo_coll *coll, rondo_schedule *schedule)
 {
-    const uint64_t segments = rondo_segments(coll);
-    const rondo_slice out =
-        rondo_slice_make(RONDO_BUF_OUT, 0, coll->nranks * coll->count);
-    const rondo_slice in = rondo_slice_make(RONDO_BUF_IN, 0, coll->count);
-    const rondo_ring whole = rondo_ring_make(coll, schedule, 0, 1);
-    rondo_ring ring = rondo_ring_make(coll, schedule, 0, segments);
+    struct lanes lanes = {.coll = coll,
+                          .schedule = schedule,
+                          .ring =
+                              rondo_ring_make(coll, schedule, 0, rondo_segments(coll))};
 
-    rondo_schedule_copy(schedule, rondo_ring_block(&whole, out, coll->rank), in);
-    /* What goes out first is IN itself, so it does not wait for the copy. */
-    for (uint64_t first = 0; first < segments; first += RONDO_LANES) {
-        for (uint32_t turn = 0; turn + 1 < coll->nranks; turn++) {
-            for (uint32_t lane = 0; lane < RONDO_LANES && first + lane < segments;
-                 lane++) {
-                ring.piece = first + lane;
-                rondo_ring_gather(&ring, schedule, out,
-                                  rondo_segment(coll, in, first + lane), turn);
-            }
-        }
-    }
+    rondo_schedule_copy(
+        schedule,
+        rondo_slice_make(RONDO_BUF_OUT, coll->rank * coll->count, coll->count),
+        rondo_slice_make(RONDO_BUF_IN, 0, coll->count));
+    rondo_lanes_run(coll, coll->nranks - 1, take_turn, &lanes);
 }

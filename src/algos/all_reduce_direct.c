@@ -3,27 +3,28 @@
  *
  * Shape    Cut the vector into nranks blocks. Once all have come, every rank reads its
  *          block of every rank's IN, adds, and writes the result into every rank's OUT,
- *          piece by piece (coll->segment) so that a piece stays in the cache. A rank may
- *          go when all are done.
+ *          piece by piece (coll->segment) so that a piece stays in the cache. A rank
+ *          may go when all are done.
  * Cost     2 turns, of signals alone; no message. Every rank reads nranks blocks and
  *          writes nranks: each byte crosses once.
  * Use it   whenever every rank's buffers are mapped by all, from a few KiB on.
- * Needs    mapped IN and OUT on all ranks, in place or not as each likes; nothing of the
- *          operator: added in rank order, 0 first. A value is rounded nranks-1 times;
- *          one rank computes it, so all have its bits. An average divides in the last
- *          of these, before it rounds.
+ * Needs    mapped IN and OUT on all ranks, in place or not as each likes; nothing of
+ *          the operator: added in rank order, 0 first. A value is rounded nranks-1
+ *          times; one rank computes it, so all have its bits. An average divides in the
+ *          last of these, before it rounds.
  * Proof    tests/verify: every rank count 1..64, count 0 included, in place mixed; no
  *          access before a signal or after the return.
  *
- * The direct reduction of shared-memory MPIs; see S. Jain, R. Kaleem, M. Balmana et al.,
- * "Framework for scalable intra-node collective operations using shared memory", SC 2018.
+ * The direct reduction of shared-memory MPIs; see S. Jain, R. Kaleem, M. Balmana et
+ * al., "Framework for scalable intra-node collective operations using shared memory",
+ * SC 2018.
  */
 #include "algos/algos.h"
 
 #include "schedule/blocks.h"
 
-/* A rank that is in place has IN and OUT in one memory. So all parts of a piece are read
- * before any result of it is written: the sum grows in scratch. */
+/* A rank that is in place has IN and OUT in one memory. So all parts of a piece are
+ * read before any result of it is written: the sum grows in scratch. */
 static void
 reduce_piece(const rondo_coll *coll, rondo_schedule *schedule, rondo_slice out,
              rondo_slice sum)

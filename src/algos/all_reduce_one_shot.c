@@ -5,9 +5,9 @@
  *          so that no rank is met by all at once, and adds up what it has heard.
  * Cost     1 turn; every rank sends nranks-1 vectors and reduces as many.
  * Use it   for a few KiB and few ranks, where the turns are what costs.
- * Needs    nothing of the operator: all ranks add in rank order, 0 first, so all get the
- *          same bits. A value is rounded nranks-1 times; an average divides in the last
- *          of these, before it rounds.
+ * Needs    nothing of the operator: all ranks add in rank order, 0 first, so all get
+ *          the same bits. A value is rounded nranks-1 times; an average divides in the
+ *          last of these, before it rounds.
  * Proof    tests/verify: every rank count 1..64, count 0 included.
  *
  * The oldest all-reduce there is, all-to-all broadcast and a local sum; see R. Thakur,

@@ -4,13 +4,14 @@
  * Shape    Every rank adds what its children send to its own part and sends the sum to
  *          its parent; rank 0 has the result and sends it down the same tree. With
  *          segments the next one climbs while the last one descends.
- * Cost     2 floor(log2 nranks) turns; rank 0 hears, and tells, ceil(log2 nranks) ranks.
- *          Every rank but 0 sends one vector up; one vector comes down to each of them.
+ * Cost     2 floor(log2 nranks) turns; rank 0 hears, and tells, ceil(log2 nranks)
+ *          ranks. Every rank but 0 sends one vector up; one vector comes down to each
+ *          of them.
  * Use it   for small vectors and very many ranks.
  * Needs    nothing of the operator: a subtree is a run of ranks, added in rank order.
- *          A value is rounded at most ceil(log2 nranks) * (ceil(log2 nranks) + 1) / 2
- *          times; rank 0 completes it, so all have its bits. An average divides in the
- *          last reduction of rank 0, before it rounds.
+ *          A value is rounded at most ceil(log2 nranks) times; rank 0 completes it, so
+ *          all have its bits. An average divides in the last reduction of rank 0,
+ *          before it rounds.
  * Proof    tests/verify: every rank count 1..64, count 0 included.
  *
  * The tree of R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective

@@ -2,8 +2,9 @@
  * reduce_scatter_ring.c - reduce-scatter that moves the fewest bytes, on a ring.
  *
  * Shape    Each turn every rank adds its own part to the block it has heard from its
- *          left neighbour and passes it on. The block that arrives last is its own. With
- *          segments blocks are cut into as many pieces; two at a time share the links.
+ *          left neighbour and passes it on. The block that arrives last is its own.
+ *          With segments blocks are cut into as many pieces; two at a time share the
+ *          links.
  * Cost     nranks-1 turns a segment; every rank sends nranks-1 blocks of `count`
  *          elements.
  * Use it   when the vector is large; below a few KiB the turns dominate.
@@ -19,31 +20,40 @@
 
 #include "algos/walks.h"
 
+struct lanes {
+    const rondo_coll *coll;
+    rondo_schedule *schedule;
+    rondo_ring ring[RONDO_LANES];
+};
+
+static void
+take_turn(void *context, uint32_t lane, uint64_t segment, uint32_t turn)
+{
+    struct lanes *const lanes = context;
+    const rondo_coll *const coll = lanes->coll;
+    const rondo_slice in =
+        rondo_slice_make(RONDO_BUF_IN, 0, coll->nranks * coll->count);
+    const rondo_slice out = rondo_slice_make(RONDO_BUF_OUT, 0, coll->count);
+
+    lanes->ring[lane].piece = segment;
+    rondo_ring_reduce(&lanes->ring[lane], lanes->schedule, in,
+                      rondo_segment(coll, out, segment), turn);
+}
+
 void
 rondo_reduce_scatter_ring(const rondo_coll *coll, rondo_schedule *schedule)
 {
     const uint64_t total = coll->nranks * coll->count;
     const uint64_t segments = rondo_segments(coll);
-    const rondo_slice in = rondo_slice_make(RONDO_BUF_IN, 0, total);
-    const rondo_slice own = rondo_slice_make(RONDO_BUF_OUT, 0, coll->count);
-    rondo_ring lanes[RONDO_LANES];
+    struct lanes lanes = {.coll = coll, .schedule = schedule};
 
     if (coll->nranks == 1) {
-        rondo_schedule_copy(schedule, own, in);
+        rondo_schedule_copy(schedule, rondo_slice_make(RONDO_BUF_OUT, 0, total),
+                            rondo_slice_make(RONDO_BUF_IN, 0, total));
         return;
     }
-    for (uint32_t lane = 0; lane < RONDO_LANES; lane++) {
-        lanes[lane] =
-            rondo_ring_make(coll, schedule, lane < segments ? total : 0, segments);
+    for (uint32_t lane = 0; lane < RONDO_LANES && lane < segments; lane++) {
+        lanes.ring[lane] = rondo_ring_make(coll, schedule, total, segments);
     }
-    for (uint64_t first = 0; first < segments; first += RONDO_LANES) {
-        for (uint32_t turn = 0; turn < coll->nranks - 1; turn++) {
-            for (uint32_t lane = 0; lane < RONDO_LANES && first + lane < segments;
-                 lane++) {
-                lanes[lane].piece = first + lane;
-                rondo_ring_reduce(&lanes[lane], schedule, in,
-                                  rondo_segment(coll, own, first + lane), turn);
-            }
-        }
-    }
+    rondo_lanes_run(coll, coll->nranks - 1, take_turn, &lanes);
 }

@@ -7,8 +7,8 @@
  * Use it   for small vectors, or few ranks.
  * Needs    an operator that commutes, unless the root is rank 0: a subtree is a run of
  *          ranks, added in order from the root round to the rank before it. A value is
- *          rounded at most ceil(log2 nranks) * (ceil(log2 nranks) + 1) / 2 times. An
- *          average divides in the last reduction of the root, before it rounds.
+ *          rounded at most ceil(log2 nranks) times. An average divides in the last
+ *          reduction of the root, before it rounds.
  * Proof    tests/verify: every rank count 1..64, several roots, count 0 included.
  *
  * The tree of R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective

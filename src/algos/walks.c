@@ -21,6 +21,24 @@ rondo_segment(const rondo_coll *coll, rondo_slice vector, uint64_t index)
                             rondo_block_count(vector.count, segments, index));
 }
 
+void
+rondo_lanes_run(const rondo_coll *coll, uint32_t turns, rondo_take_turn take,
+                void *context)
+{
+    const uint64_t segments = rondo_segments(coll);
+
+    for (uint64_t first = 0; first < segments; first += RONDO_LANES) {
+        const uint64_t left = segments - first;
+        const uint32_t lanes = left < RONDO_LANES ? (uint32_t)left : RONDO_LANES;
+
+        for (uint32_t turn = 0; turn < turns; turn++) {
+            for (uint32_t lane = 0; lane < lanes; lane++) {
+                take(context, lane, first + lane, turn);
+            }
+        }
+    }
+}
+
 rondo_ring
 rondo_ring_make(const rondo_coll *coll, rondo_schedule *schedule, uint64_t count,
                 uint64_t pieces)

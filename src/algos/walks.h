@@ -16,9 +16,19 @@ rondo_segments(const rondo_coll *coll);
 rondo_slice
 rondo_segment(const rondo_coll *coll, rondo_slice vector, uint64_t index);
 
+/* One turn of one segment, on one of RONDO_LANES lanes. */
+typedef void (*rondo_take_turn)(void *context, uint32_t lane, uint64_t segment,
+                                uint32_t turn);
+
+/* rondo_lanes_run - `turns` turns of every segment, RONDO_LANES of them alternately. */
+void
+rondo_lanes_run(const rondo_coll *coll, uint32_t turns, rondo_take_turn take,
+                void *context);
+
 /*
  * One lane of a ring: a vector in one block per rank, or one piece of each such block.
- * Partial sums live in two slots of scratch in turn, so OUT is written once, by results.
+ * Partial sums live in two slots of scratch in turn, so OUT is written once, by
+ * results.
  */
 typedef struct rondo_ring {
     const rondo_coll *coll;
@@ -44,8 +54,8 @@ void
 rondo_ring_reduce(const rondo_ring *ring, rondo_schedule *schedule, rondo_slice vector,
                   rondo_slice own, uint32_t turn);
 
-/* rondo_ring_gather - turn `turn` of nranks - 1: pass on the block of `vector` that came
- * last, in the first turn `own`, which is mine; receive another. */
+/* rondo_ring_gather - turn `turn` of nranks - 1: pass on the block of `vector` that
+ * came last, in the first turn `own`, which is mine; receive another. */
 void
 rondo_ring_gather(const rondo_ring *ring, rondo_schedule *schedule, rondo_slice vector,
                   rondo_slice own, uint32_t turn);

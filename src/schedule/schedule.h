@@ -7,7 +7,8 @@
  * every type, can be printed, hashed, verified and kept in a cache.
  *
  * Rules that algorithms follow
- *   - the i-th send of rank a to rank b is the i-th receive of b from a, of equal count;
+ *   - the i-th send of rank a to rank b is the i-th receive of b from a, of equal
+ *   count;
  *   - a slice of count 0 appends nothing, on either side;
  *   - a step whose destination is exactly its source appends nothing;
  *   - in place is canonical: slices of IN and OUT that are the same memory are written
@@ -97,7 +98,8 @@ typedef struct rondo_step {
                         * and is the only one to read any; else RONDO_NO_STEP */
 } rondo_step;
 
-/* A schedule, owned by whoever called rondo_schedule_create. Read it, never write it. */
+/* A schedule, owned by whoever called rondo_schedule_create. Read it, never write
+ * it. */
 typedef struct rondo_schedule {
     rondo_coll coll;         /* what it was built for */
     rondo_step *steps;       /* in program order */

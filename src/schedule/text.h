@@ -31,7 +31,8 @@ const char *
 rondo_step_fault(const rondo_schedule *schedule, uint64_t index);
 
 /* rondo_schedule_bare - an empty schedule without a builder: the parser, and tests that
- * spoil schedules, fill it themselves. RONDO_ERR_ARG for a collective that cannot be. */
+ * spoil schedules, fill it themselves. RONDO_ERR_ARG for a collective that cannot
+ * be. */
 RONDO_MUST_USE rondo_status
 rondo_schedule_bare(const rondo_coll *coll, rondo_schedule **schedule);
 

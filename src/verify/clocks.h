@@ -18,7 +18,8 @@ rondo_clocks_make(const rondo_proof *proof, rondo_clocks *clocks);
 void
 rondo_clocks_clear(rondo_clocks *clocks);
 
-/* rondo_clocks_know - whether `event` knows that `earlier`, of another rank, is done. */
+/* rondo_clocks_know - whether `event` knows that `earlier`, of another rank, is
+ * done. */
 bool
 rondo_clocks_know(const rondo_proof *proof, const rondo_clocks *clocks, uint64_t event,
                   uint64_t earlier);

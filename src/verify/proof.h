@@ -42,7 +42,8 @@ typedef struct rondo_proof {
     rondo_layout *layouts[RONDO_PHASES]; /* by rank */
     uint64_t cells[RONDO_PHASES];        /* of all ranks */
     uint64_t *order;                     /* events, each after all it waits for; a
-                                         * message stands at its send, its recv behind */
+                                         * message stands at its send, its recv
+                                         * behind */
     uint64_t *stamps;                    /* for searches: by event */
     uint64_t *stack;                     /* for searches: room for all events */
     uint64_t stamp;                      /* of the last search */
@@ -138,8 +139,9 @@ rondo_reach_check(rondo_proof *proof);
 RONDO_MUST_USE rondo_status
 rondo_races_check(rondo_proof *proof);
 
-/* rondo_values_check - run the steps in the proof's order and look at what comes out. */
+/* rondo_values_check - run the steps in the proof's order and look at what comes
+ * out. */
 RONDO_MUST_USE rondo_status
-rondo_values_check(const rondo_proof *proof, uint64_t *encodings_max, bool *uniform);
+rondo_values_check(const rondo_proof *proof, rondo_verdict *verdict);
 
 #endif /* VERIFY_PROOF_H */

@@ -34,7 +34,7 @@ agrees(rondo_values *values, uint32_t phase, const rondo_coll *coll, uint64_t ha
     if (values->uniform_hash == 0) {
         values->uniform_hash = hash;
     }
-    values->uniform = values->uniform && values->uniform_hash == hash;
+    values->verdict->uniform = values->verdict->uniform && values->uniform_hash == hash;
     if (coll->kind != RONDO_COLL_ALL_REDUCE) {
         return true;
     }

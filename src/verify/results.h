@@ -12,6 +12,7 @@ typedef struct rondo_recipe {
     uint64_t code;       /* encoded: by which encoding, from 1; 0: not encoded */
     uint64_t code_count; /* encoded: elements of the code */
     uint32_t encodings;  /* most that any contribution in it went through */
+    uint32_t roundings;  /* the same, of reductions */
     bool finished;       /* a finishing reduction made it */
 } rondo_recipe;
 
@@ -42,9 +43,8 @@ typedef struct rondo_values {
     uint64_t recipes_room;
     rondo_sum last;
     uint64_t codes;         /* encodings made */
-    uint64_t encodings_max; /* over all values */
     uint64_t uniform_hash;  /* of the first result there was; 0: none yet */
-    bool uniform;           /* all results were computed by the same tree */
+    rondo_verdict *verdict; /* encodings, roundings, uniform: found here */
 } rondo_values;
 
 /* rondo_results_check - what the collective in front of `mark` leaves on its rank. */

@@ -18,6 +18,12 @@ values_of(const rondo_values *values, const rondo_event *event, rondo_slice slic
     return &values->cells[event->phase][rondo_proof_cell(values->proof, event, slice)];
 }
 
+static uint64_t
+larger(uint64_t one, uint64_t other)
+{
+    return one > other ? one : other;
+}
+
 static rondo_status
 new_recipe(rondo_values *values, rondo_recipe recipe, uint32_t *index)
 {
@@ -31,9 +37,9 @@ new_recipe(rondo_values *values, rondo_recipe recipe, uint32_t *index)
     }
     *index = (uint32_t)values->nrecipes;
     values->recipes[values->nrecipes++] = recipe;
-    if (recipe.encodings > values->encodings_max) {
-        values->encodings_max = recipe.encodings;
-    }
+    rondo_verdict *const verdict = values->verdict;
+    verdict->encodings_max = larger(recipe.encodings, verdict->encodings_max);
+    verdict->roundings_max = larger(recipe.roundings, verdict->roundings_max);
     return RONDO_OK;
 }
 
@@ -130,8 +136,9 @@ add(rondo_values *values, uint64_t event, uint64_t at, uint32_t left, uint32_t r
     const uint64_t hash = rondo_hash_add(rondo_hash_add(SUM, a.hash), b.hash);
     const rondo_recipe sum = {.bag = bag,
                               .hash = final ? rondo_hash_add(FINISH, hash) : hash,
-                              .encodings =
-                                  a.encodings > b.encodings ? a.encodings : b.encodings,
+                              .encodings = (uint32_t)larger(a.encodings, b.encodings),
+                              .roundings =
+                                  (uint32_t)larger(a.roundings, b.roundings) + 1,
                               .finished = final};
     values->last = (rondo_sum){.a = left, .b = right, .final = final};
     return new_recipe(values, sum, &values->last.recipe);
@@ -301,20 +308,17 @@ take(rondo_values *values)
 }
 
 rondo_status
-rondo_values_check(const rondo_proof *proof, uint64_t *encodings_max, bool *uniform)
+rondo_values_check(const rondo_proof *proof, rondo_verdict *verdict)
 {
-    rondo_values values = {.proof = proof, .uniform = true};
+    rondo_values values = {.proof = proof, .verdict = verdict};
     rondo_status status = take(&values);
 
+    verdict->uniform = true;
     for (uint64_t at = 0; status == RONDO_OK && at < proof->nevents; at++) {
         const uint64_t event = proof->order[at];
 
         status = proof->events[event].step == NULL ? run_mark(&values, event)
                                                    : run_step(&values, event);
-    }
-    if (status == RONDO_OK) {
-        *encodings_max = values.encodings_max;
-        *uniform = values.uniform;
     }
     for (uint32_t phase = 0; phase < RONDO_PHASES; phase++) {
         rondo_free(values.cells[phase]);

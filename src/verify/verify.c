@@ -80,7 +80,7 @@ prove(rondo_proof *proof, rondo_verdict *verdict)
         status = rondo_races_check(proof);
     }
     if (status == RONDO_OK) {
-        status = rondo_values_check(proof, &verdict->encodings_max, &verdict->uniform);
+        status = rondo_values_check(proof, verdict);
     }
     if (status == RONDO_OK) {
         verdict->turns = count_turns(proof, proof->stack);
@@ -88,7 +88,7 @@ prove(rondo_proof *proof, rondo_verdict *verdict)
         status = rondo_order_run(proof, RONDO_ORDER_NEWEST);
     }
     if (status == RONDO_OK) {
-        status = rondo_values_check(proof, &verdict->encodings_max, &verdict->uniform);
+        status = rondo_values_check(proof, verdict);
     }
     return status;
 }

@@ -22,6 +22,7 @@ typedef struct rondo_verdict {
     uint64_t sent_total;     /* elements all ranks send */
     uint64_t messages_total; /* number of messages */
     uint64_t encodings_max;  /* most times any contribution was encoded */
+    uint64_t roundings_max;  /* most reductions that any contribution went through */
     bool uniform;            /* every result is the same tree over the ranks, so that
                               * its bits do not depend on where the element lies */
 } rondo_verdict;

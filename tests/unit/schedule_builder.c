@@ -1,4 +1,5 @@
-/* schedule_builder.c - what the builder appends, what it leaves out, what it refuses. */
+/* schedule_builder.c - what the builder appends, what it leaves out, what it
+ * refuses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* verify_refusals.c - schedules written by hand, each wrong in one way, and the sentence
- * it is refused with; and a few that are right. */
+/* verify_refusals.c - schedules written by hand, each wrong in one way, and the
+ * sentence it is refused with; and a few that are right. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,94 +86,94 @@ judge_all(const struct set *sets, size_t count)
 
 #define JUDGE(sets) judge_all(sets, sizeof(sets) / sizeof((sets)[0]))
 
+static const struct set values_sets[] = {
+    /* The right one: both add in rank order. */
+    {"all_reduce root 0 count 2",
+     "scratch 2 wire 0 signals 0",
+     {"0 send in[0+2] to 1\n1 recv scratch[0+2] from 1\n"
+      "2 finish out[0+2] = in[0+2] op scratch[0+2] needs 1\n",
+      "0 send in[0+2] to 0\n1 recv scratch[0+2] from 0\n"
+      "2 finish out[0+2] = scratch[0+2] op in[0+2] needs 1\n"},
+     NULL},
+    {"all_reduce root 0 count 2",
+     "scratch 2 wire 0 signals 0",
+     {"0 send in[0+2] to 1\n1 recv scratch[0+2] from 1\n"
+      "2 finish out[0+2] = in[0+2] op scratch[0+2] needs 1\n",
+      "0 send in[0+2] to 0\n1 recv scratch[0+2] from 0\n"
+      "2 finish out[0+2] = in[0+2] op scratch[0+2] needs 1\n"},
+     "rank 1, its end: element 0 of its out is computed in another order"},
+    {"all_reduce root 0 count 2",
+     "scratch 2 wire 0 signals 0",
+     {"0 send in[0+2] to 1\n1 recv scratch[0+2] from 1\n"
+      "2 reduce out[0+2] = in[0+2] op scratch[0+2] needs 1\n",
+      "0 send in[0+2] to 0\n1 recv scratch[0+2] from 0\n"
+      "2 finish out[0+2] = scratch[0+2] op in[0+2] needs 1\n"},
+     "rank 0, its end: element 0 of its out was not finished"},
+    {"all_reduce root 0 count 2",
+     "scratch 2 wire 0 signals 0",
+     {"0 send in[0+2] to 1\n1 recv scratch[0+2] from 1\n"
+      "2 reduce scratch[0+2] = in[0+2] op scratch[0+2] needs 1\n"
+      "3 finish out[0+2] = scratch[0+2] op in[0+2] needs 2\n",
+      "0 send in[0+2] to 0\n1 recv scratch[0+2] from 0\n"
+      "2 finish out[0+2] = scratch[0+2] op in[0+2] needs 1\n"},
+     "rank 0 step 3, finish out[0+2] = scratch[0+2] op in[0+2]: at 0, rank 0 is "
+     "added twice"},
+    {"all_reduce root 0 count 2",
+     "scratch 2 wire 0 signals 0",
+     {"0 finish out[0+1] = in[0+1] op in[1+1]\n", ""},
+     "rank 0 step 0, finish out[0+1] = in[0+1] op in[1+1]: at 0, element 0 meets "
+     "element 1"},
+    {"all_reduce root 0 count 2",
+     "scratch 2 wire 0 signals 0",
+     {"0 copy scratch[0+2] = out[0+2]\n", ""},
+     "rank 0 step 0, copy scratch[0+2] = out[0+2]: element 0 of its operand is "
+     "undefined"},
+    {"all_reduce root 0 count 2",
+     "scratch 2 wire 0 signals 0",
+     {"0 send in[0+2] to 1\n1 recv scratch[0+2] from 1\n"
+      "2 finish out[0+2] = in[0+2] op scratch[0+2] needs 1\n"
+      "3 reduce scratch[0+2] = out[0+2] op in[0+2] needs 2\n",
+      "0 send in[0+2] to 0\n1 recv scratch[0+2] from 0\n"
+      "2 finish out[0+2] = scratch[0+2] op in[0+2] needs 1\n"},
+     "rank 0 step 3, reduce scratch[0+2] = out[0+2] op in[0+2]: at 0, adds to a "
+     "finished result"},
+    {"reduce root 0 count 1",
+     "scratch 1 wire 0 signals 0",
+     {"0 recv scratch[0+1] from 1\n"
+      "1 finish scratch[0+1] = scratch[0+1] op in[0+1] needs 0\n",
+      "0 send in[0+1] to 0\n", ""},
+     "rank 0 step 1, finish scratch[0+1] = scratch[0+1] op in[0+1]: at 0, finishes "
+     "without rank 2"},
+    {"all_reduce root 0 count 2",
+     "scratch 0 wire 0 signals 0",
+     {"0 copy out[0+1] = in[0+1]\n"},
+     "rank 0, its end: element 1 of its out is undefined"},
+    {"all_gather root 0 count 1",
+     "scratch 0 wire 0 signals 0",
+     {"0 copy out[0+1] = in[0+1]\n1 recv out[1+1] from 1\n",
+      "0 send in[0+1] to 0\n1 copy out[0+1] = in[0+1]\n2 copy out[1+1] = "
+      "in[0+1]\n"},
+     "rank 1, its end: element 0 of its out is not of the ranks it should be of"},
+    {"reduce_scatter root 0 count 1",
+     "scratch 1 wire 0 signals 0",
+     {"0 send in[1+1] to 1\n1 recv scratch[0+1] from 1\n"
+      "2 finish out[0+1] = scratch[0+1] op in[0+1] needs 1\n",
+      "0 send in[0+1] to 0\n1 recv scratch[0+1] from 0\n"
+      "2 finish out[0+1] = scratch[0+1] op in[1+1] needs 1\n"},
+     NULL},
+    {"broadcast root 1 count 2",
+     "scratch 0 wire 0 signals 0",
+     {"0 recv out[0+1] from 1\n1 recv out[1+1] from 1 needs 0\n",
+      "0 copy out[0+2] = in[0+2]\n1 send in[1+1] to 0\n"
+      "2 send in[0+1] to 0 needs 1\n"},
+     "rank 0, its end: element 0 of its out holds another element"},
+};
+
 static void
 test_values(void **state)
 {
-    const struct set sets[] = {
-        /* The right one: both add in rank order. */
-        {"all_reduce root 0 count 2",
-         "scratch 2 wire 0 signals 0",
-         {"0 send in[0+2] to 1\n1 recv scratch[0+2] from 1\n"
-          "2 finish out[0+2] = in[0+2] op scratch[0+2] needs 1\n",
-          "0 send in[0+2] to 0\n1 recv scratch[0+2] from 0\n"
-          "2 finish out[0+2] = scratch[0+2] op in[0+2] needs 1\n"},
-         NULL},
-        {"all_reduce root 0 count 2",
-         "scratch 2 wire 0 signals 0",
-         {"0 send in[0+2] to 1\n1 recv scratch[0+2] from 1\n"
-          "2 finish out[0+2] = in[0+2] op scratch[0+2] needs 1\n",
-          "0 send in[0+2] to 0\n1 recv scratch[0+2] from 0\n"
-          "2 finish out[0+2] = in[0+2] op scratch[0+2] needs 1\n"},
-         "rank 1, its end: element 0 of its out is computed in another order"},
-        {"all_reduce root 0 count 2",
-         "scratch 2 wire 0 signals 0",
-         {"0 send in[0+2] to 1\n1 recv scratch[0+2] from 1\n"
-          "2 reduce out[0+2] = in[0+2] op scratch[0+2] needs 1\n",
-          "0 send in[0+2] to 0\n1 recv scratch[0+2] from 0\n"
-          "2 finish out[0+2] = scratch[0+2] op in[0+2] needs 1\n"},
-         "rank 0, its end: element 0 of its out was not finished"},
-        {"all_reduce root 0 count 2",
-         "scratch 2 wire 0 signals 0",
-         {"0 send in[0+2] to 1\n1 recv scratch[0+2] from 1\n"
-          "2 reduce scratch[0+2] = in[0+2] op scratch[0+2] needs 1\n"
-          "3 finish out[0+2] = scratch[0+2] op in[0+2] needs 2\n",
-          "0 send in[0+2] to 0\n1 recv scratch[0+2] from 0\n"
-          "2 finish out[0+2] = scratch[0+2] op in[0+2] needs 1\n"},
-         "rank 0 step 3, finish out[0+2] = scratch[0+2] op in[0+2]: at 0, rank 0 is "
-         "added twice"},
-        {"all_reduce root 0 count 2",
-         "scratch 2 wire 0 signals 0",
-         {"0 finish out[0+1] = in[0+1] op in[1+1]\n", ""},
-         "rank 0 step 0, finish out[0+1] = in[0+1] op in[1+1]: at 0, element 0 meets "
-         "element 1"},
-        {"all_reduce root 0 count 2",
-         "scratch 2 wire 0 signals 0",
-         {"0 copy scratch[0+2] = out[0+2]\n", ""},
-         "rank 0 step 0, copy scratch[0+2] = out[0+2]: element 0 of its operand is "
-         "undefined"},
-        {"all_reduce root 0 count 2",
-         "scratch 2 wire 0 signals 0",
-         {"0 send in[0+2] to 1\n1 recv scratch[0+2] from 1\n"
-          "2 finish out[0+2] = in[0+2] op scratch[0+2] needs 1\n"
-          "3 reduce scratch[0+2] = out[0+2] op in[0+2] needs 2\n",
-          "0 send in[0+2] to 0\n1 recv scratch[0+2] from 0\n"
-          "2 finish out[0+2] = scratch[0+2] op in[0+2] needs 1\n"},
-         "rank 0 step 3, reduce scratch[0+2] = out[0+2] op in[0+2]: at 0, adds to a "
-         "finished result"},
-        {"reduce root 0 count 1",
-         "scratch 1 wire 0 signals 0",
-         {"0 recv scratch[0+1] from 1\n"
-          "1 finish scratch[0+1] = scratch[0+1] op in[0+1] needs 0\n",
-          "0 send in[0+1] to 0\n", ""},
-         "rank 0 step 1, finish scratch[0+1] = scratch[0+1] op in[0+1]: at 0, finishes "
-         "without rank 2"},
-        {"all_reduce root 0 count 2",
-         "scratch 0 wire 0 signals 0",
-         {"0 copy out[0+1] = in[0+1]\n"},
-         "rank 0, its end: element 1 of its out is undefined"},
-        {"all_gather root 0 count 1",
-         "scratch 0 wire 0 signals 0",
-         {"0 copy out[0+1] = in[0+1]\n1 recv out[1+1] from 1\n",
-          "0 send in[0+1] to 0\n1 copy out[0+1] = in[0+1]\n2 copy out[1+1] = "
-          "in[0+1]\n"},
-         "rank 1, its end: element 0 of its out is not of the ranks it should be of"},
-        {"reduce_scatter root 0 count 1",
-         "scratch 1 wire 0 signals 0",
-         {"0 send in[1+1] to 1\n1 recv scratch[0+1] from 1\n"
-          "2 finish out[0+1] = scratch[0+1] op in[0+1] needs 1\n",
-          "0 send in[0+1] to 0\n1 recv scratch[0+1] from 0\n"
-          "2 finish out[0+1] = scratch[0+1] op in[1+1] needs 1\n"},
-         NULL},
-        {"broadcast root 1 count 2",
-         "scratch 0 wire 0 signals 0",
-         {"0 recv out[0+1] from 1\n1 recv out[1+1] from 1 needs 0\n",
-          "0 copy out[0+2] = in[0+2]\n1 send in[1+1] to 0\n"
-          "2 send in[0+1] to 0 needs 1\n"},
-         "rank 0, its end: element 0 of its out holds another element"},
-    };
-
     (void)state;
-    JUDGE(sets);
+    JUDGE(values_sets);
 }
 
 static void
@@ -319,86 +319,86 @@ test_readers(void **state)
 }
 
 /* Two ranks, in one pass over mapped memory; rank 1 has no element of its own. */
+#define IDLE "0 signal 1\n1 wait 1 of 0\n2 signal 2 needs 0 1\n3 wait 2 of 0 needs 1\n"
+
+static const struct set mapped_sets[] = {
+    {"all_reduce root 0 count 1",
+     "scratch 0 wire 0 signals 2",
+     {"0 signal 1\n1 wait 1 of 1\n2 finish out[0+1] = in[0+1] op 1:in[0+1] needs "
+      "1\n"
+      "3 copy 1:out[0+1] = out[0+1] needs 2\n4 signal 2 needs 0 3\n"
+      "5 wait 2 of 1 needs 1\n",
+      IDLE},
+     NULL},
+    /* Entry: rank 0 reads before rank 1 has come. */
+    {"all_reduce root 0 count 1",
+     "scratch 0 wire 0 signals 2",
+     {"0 signal 1\n1 finish out[0+1] = in[0+1] op 1:in[0+1]\n"
+      "2 copy 1:out[0+1] = out[0+1] needs 1\n3 signal 2 needs 0 2\n",
+      IDLE},
+     "rank 0 step 1, finish out[0+1] = in[0+1] op 1:in[0+1]: does not know that "
+     "rank "
+     "1 has begun"},
+    /* Exit: rank 1 leaves without waiting. */
+    {"all_reduce root 0 count 1",
+     "scratch 0 wire 0 signals 2",
+     {"0 signal 1\n1 wait 1 of 1\n2 finish out[0+1] = in[0+1] op 1:in[0+1] needs "
+      "1\n"
+      "3 copy 1:out[0+1] = out[0+1] needs 2\n4 signal 2 needs 0 3\n"
+      "5 wait 2 of 1 needs 1\n",
+      "0 signal 1\n1 wait 1 of 0\n2 signal 2 needs 0 1\n"},
+     "of rank 1 when that"},
+    /* The signal does not wait for the copy. */
+    {"all_reduce root 0 count 1",
+     "scratch 0 wire 0 signals 2",
+     {"0 signal 1\n1 wait 1 of 1\n2 finish out[0+1] = in[0+1] op 1:in[0+1] needs "
+      "1\n"
+      "3 copy 1:out[0+1] = out[0+1] needs 2\n4 signal 2 needs 0 2\n"
+      "5 wait 2 of 1 needs 1\n",
+      IDLE},
+     "rank 0 step 4, signal 2: does not wait for all steps before it"},
+    {"all_reduce root 0 count 1",
+     "scratch 0 wire 0 signals 2",
+     {"0 signal 1\n1 wait 1 of 1\n2 finish out[0+1] = in[0+1] op 1:in[0+1]\n"
+      "3 copy 1:out[0+1] = out[0+1] needs 2\n4 signal 2 needs 0 1 3\n"
+      "5 wait 2 of 1 needs 1\n",
+      IDLE},
+     "rank 0 step 2, finish out[0+1] = in[0+1] op 1:in[0+1]: does not wait for the "
+     "wait before it"},
+    /* Rank 1 touches its own memory while rank 0 may. */
+    {"all_reduce root 0 count 1",
+     "scratch 0 wire 0 signals 2",
+     {"0 signal 1\n1 wait 1 of 1\n2 finish out[0+1] = in[0+1] op 1:in[0+1] needs "
+      "1\n"
+      "3 copy 1:out[0+1] = out[0+1] needs 2\n4 signal 2 needs 0 3\n"
+      "5 wait 2 of 1 needs 1\n",
+      "0 signal 1\n1 copy out[0+1] = in[0+1]\n2 wait 1 of 0\n3 signal 2 needs 0 1 "
+      "2\n"
+      "4 wait 2 of 0 needs 2\n"},
+     "is not ordered behind"},
+    {"all_reduce root 0 count 1",
+     "scratch 0 wire 0 signals 1",
+     {"0 wait 2 of 1\n1 signal 1 needs 0\n", "0 signal 1\n1 wait 1 of 0\n"},
+     "rank 0 step 0, wait 2 of 1: that signal is never given"},
+    {"all_reduce root 0 count 1",
+     "scratch 0 wire 0 signals 1",
+     {"0 wait 1 of 1\n1 signal 1 needs 0\n", "0 wait 1 of 0\n1 signal 1 needs 0\n"},
+     "deadlock: the signal is never given"},
+    {"all_reduce root 0 count 1",
+     "scratch 0 wire 0 signals 2",
+     {"0 signal 2\n1 signal 1 needs 0\n", "0 signal 1\n1 signal 2 needs 0\n"},
+     "rank 0 step 0, signal 2: is signal 1 of this collective"},
+    {"all_reduce root 0 count 1",
+     "scratch 0 wire 0 signals 2",
+     {"0 signal 1\n", "0 signal 1\n1 signal 2 needs 0\n"},
+     "rank 0 gives 1 signals, not 2"},
+};
+
 static void
 test_mapped(void **state)
 {
-    const char *const idle =
-        "0 signal 1\n1 wait 1 of 0\n2 signal 2 needs 0 1\n3 wait 2 of 0 needs 1\n";
-    const struct set sets[] = {
-        {"all_reduce root 0 count 1",
-         "scratch 0 wire 0 signals 2",
-         {"0 signal 1\n1 wait 1 of 1\n2 finish out[0+1] = in[0+1] op 1:in[0+1] needs "
-          "1\n"
-          "3 copy 1:out[0+1] = out[0+1] needs 2\n4 signal 2 needs 0 3\n"
-          "5 wait 2 of 1 needs 1\n",
-          idle},
-         NULL},
-        /* Entry: rank 0 reads before rank 1 has come. */
-        {"all_reduce root 0 count 1",
-         "scratch 0 wire 0 signals 2",
-         {"0 signal 1\n1 finish out[0+1] = in[0+1] op 1:in[0+1]\n"
-          "2 copy 1:out[0+1] = out[0+1] needs 1\n3 signal 2 needs 0 2\n",
-          idle},
-         "rank 0 step 1, finish out[0+1] = in[0+1] op 1:in[0+1]: does not know that "
-         "rank "
-         "1 has begun"},
-        /* Exit: rank 1 leaves without waiting. */
-        {"all_reduce root 0 count 1",
-         "scratch 0 wire 0 signals 2",
-         {"0 signal 1\n1 wait 1 of 1\n2 finish out[0+1] = in[0+1] op 1:in[0+1] needs "
-          "1\n"
-          "3 copy 1:out[0+1] = out[0+1] needs 2\n4 signal 2 needs 0 3\n"
-          "5 wait 2 of 1 needs 1\n",
-          "0 signal 1\n1 wait 1 of 0\n2 signal 2 needs 0 1\n"},
-         "of rank 1 when that"},
-        /* The signal does not wait for the copy. */
-        {"all_reduce root 0 count 1",
-         "scratch 0 wire 0 signals 2",
-         {"0 signal 1\n1 wait 1 of 1\n2 finish out[0+1] = in[0+1] op 1:in[0+1] needs "
-          "1\n"
-          "3 copy 1:out[0+1] = out[0+1] needs 2\n4 signal 2 needs 0 2\n"
-          "5 wait 2 of 1 needs 1\n",
-          idle},
-         "rank 0 step 4, signal 2: does not wait for all steps before it"},
-        {"all_reduce root 0 count 1",
-         "scratch 0 wire 0 signals 2",
-         {"0 signal 1\n1 wait 1 of 1\n2 finish out[0+1] = in[0+1] op 1:in[0+1]\n"
-          "3 copy 1:out[0+1] = out[0+1] needs 2\n4 signal 2 needs 0 1 3\n"
-          "5 wait 2 of 1 needs 1\n",
-          idle},
-         "rank 0 step 2, finish out[0+1] = in[0+1] op 1:in[0+1]: does not wait for the "
-         "wait before it"},
-        /* Rank 1 touches its own memory while rank 0 may. */
-        {"all_reduce root 0 count 1",
-         "scratch 0 wire 0 signals 2",
-         {"0 signal 1\n1 wait 1 of 1\n2 finish out[0+1] = in[0+1] op 1:in[0+1] needs "
-          "1\n"
-          "3 copy 1:out[0+1] = out[0+1] needs 2\n4 signal 2 needs 0 3\n"
-          "5 wait 2 of 1 needs 1\n",
-          "0 signal 1\n1 copy out[0+1] = in[0+1]\n2 wait 1 of 0\n3 signal 2 needs 0 1 "
-          "2\n"
-          "4 wait 2 of 0 needs 2\n"},
-         "is not ordered behind"},
-        {"all_reduce root 0 count 1",
-         "scratch 0 wire 0 signals 1",
-         {"0 wait 2 of 1\n1 signal 1 needs 0\n", "0 signal 1\n1 wait 1 of 0\n"},
-         "rank 0 step 0, wait 2 of 1: that signal is never given"},
-        {"all_reduce root 0 count 1",
-         "scratch 0 wire 0 signals 1",
-         {"0 wait 1 of 1\n1 signal 1 needs 0\n", "0 wait 1 of 0\n1 signal 1 needs 0\n"},
-         "deadlock: the signal is never given"},
-        {"all_reduce root 0 count 1",
-         "scratch 0 wire 0 signals 2",
-         {"0 signal 2\n1 signal 1 needs 0\n", "0 signal 1\n1 signal 2 needs 0\n"},
-         "rank 0 step 0, signal 2: is signal 1 of this collective"},
-        {"all_reduce root 0 count 1",
-         "scratch 0 wire 0 signals 2",
-         {"0 signal 1\n", "0 signal 1\n1 signal 2 needs 0\n"},
-         "rank 0 gives 1 signals, not 2"},
-    };
-
     (void)state;
-    JUDGE(sets);
+    JUDGE(mapped_sets);
 }
 
 /* In place the peer's IN is its OUT, and its result may not be written over an operand

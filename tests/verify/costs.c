@@ -43,6 +43,7 @@ one_shot(const rondo_coll *coll)
                            .sent_max = others * coll->count,
                            .sent_total = coll->nranks * others * coll->count,
                            .messages_total = idle(coll) ? 0 : coll->nranks * others,
+                           .roundings_max = coll->count == 0 ? 0 : others,
                            .uniform = true};
 }
 
@@ -67,6 +68,7 @@ all_reduce_ring(const rondo_coll *coll)
                            .sent_max = most,
                            .sent_total = 2 * others * coll->count,
                            .messages_total = full ? 2 * others * nranks : 0,
+                           .roundings_max = coll->count == 0 ? 0 : others,
                            .uniform = nranks == 1 || coll->count < 2};
 }
 
@@ -84,6 +86,7 @@ all_reduce_halving_doubling(const rondo_coll *coll)
         .sent_max = even ? exchanged + (above > 0 ? coll->count : 0) : UINT64_MAX,
         .sent_total = 2 * (power - 1) * coll->count + 2 * above * coll->count,
         .messages_total = even ? 2 * halvings * power + 2 * above : 0,
+        .roundings_max = coll->count == 0 ? 0 : halvings + (above > 0),
         .uniform = true};
 }
 
@@ -96,13 +99,16 @@ all_reduce_tree(const rondo_coll *coll)
                            .sent_max = log2_up(coll->nranks) * coll->count,
                            .sent_total = 2 * others * coll->count,
                            .messages_total = idle(coll) ? 0 : 2 * others,
+                           .roundings_max = idle(coll) ? 0 : log2_up(coll->nranks),
                            .uniform = true};
 }
 
 static rondo_verdict
 direct(const rondo_coll *coll)
 {
-    return (rondo_verdict){.turns = coll->nranks == 1 ? 0 : 2, .uniform = true};
+    return (rondo_verdict){.turns = coll->nranks == 1 ? 0 : 2,
+                           .roundings_max = coll->count == 0 ? 0 : coll->nranks - 1,
+                           .uniform = true};
 }
 
 static rondo_verdict
@@ -122,6 +128,7 @@ reduce_scatter_ring(const rondo_coll *coll)
     rondo_verdict verdict = blocks_ring(coll);
 
     verdict.uniform = idle(coll);
+    verdict.roundings_max = idle(coll) ? 0 : coll->nranks - 1;
     return verdict;
 }
 
@@ -152,6 +159,7 @@ reduce_tree(const rondo_coll *coll)
     rondo_verdict verdict = broadcast_tree(coll);
 
     verdict.sent_max = idle(coll) ? 0 : coll->count;
+    verdict.roundings_max = idle(coll) ? 0 : log2_up(coll->nranks);
     return verdict;
 }
 
@@ -211,15 +219,16 @@ compare(const struct promise *promise, const rondo_coll *coll,
         (want.sent_max == UINT64_MAX || want.sent_max == found->sent_max);
 
     if (!counts || !volume || want.uniform != found->uniform ||
-        found->encodings_max != 0) {
+        want.roundings_max != found->roundings_max || found->encodings_max != 0) {
         fail_msg("%s, %" PRIu32 " ranks, count %" PRIu64 ": turns %" PRIu64
                  " not %" PRIu64 ", most sent %" PRIu64 " not %" PRIu64
                  ", sent %" PRIu64 " not %" PRIu64 ", messages %" PRIu64 " not %" PRIu64
-                 ", uniform %d not %d",
+                 ", uniform %d not %d"
+                 ", roundings %" PRIu64 " not %" PRIu64,
                  promise->row, coll->nranks, coll->count, found->turns, want.turns,
                  found->sent_max, want.sent_max, found->sent_total, want.sent_total,
                  found->messages_total, want.messages_total, (int)found->uniform,
-                 (int)want.uniform);
+                 (int)want.uniform, found->roundings_max, want.roundings_max);
     }
 }
 

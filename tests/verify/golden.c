@@ -1,5 +1,5 @@
-/* golden.c - small schedules of every row as text, compared with tests/golden, so that a
- * change shows in review. With --write they are written anew. */
+/* golden.c - small schedules of every row as text, compared with tests/golden, so that
+ * a change shows in review. With --write they are written anew. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

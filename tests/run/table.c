@@ -1,5 +1,5 @@
 /* table.c - every row of the table of algorithms, run and compared with a naive result.
- * ctest: timeout=300
+ * ctest: timeout=300 label=notsan
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -37,6 +37,8 @@ static const rondo_shm_layout layouts[] = {
     {.nlocal = 2, .slots = 2, .cells = 8, .chunk_bytes = 128},
     {.nlocal = 2, .slots = 8, .cells = 2, .chunk_bytes = 1024},
     {.nlocal = 2, .slots = 64, .cells = 64, .chunk_bytes = 64},
+    {.nlocal = 2, .slots = 2, .cells = 16, .chunk_bytes = 4096},
+    {.nlocal = 2, .slots = 3, .cells = 16, .chunk_bytes = 320},
     {.nlocal = 3, .slots = 4, .cells = 4, .chunk_bytes = 4096},
     {.nlocal = 4, .slots = 4, .cells = 16, .chunk_bytes = 192},
 };
@@ -249,7 +251,7 @@ sharers_are_some_ranks_of_many(void **state)
     struct scene scene;
 
     (void)state;
-    scene_set(&scene, &layouts[4]);
+    scene_set(&scene, &layouts[6]);
     scene.nranks = 9;
     scene.ranks[0] = 7;
     scene.ranks[1] = 0;
@@ -377,6 +379,32 @@ a_free_chunk_is_used_at_once(void **state)
     }
 }
 
+/* Pieces lie one behind the other, not each in a chunk of its own, the shortest with a
+ * gap; where one does not fit before the end, it begins at the front. */
+static void
+pieces_are_packed(void **state)
+{
+    static const unsigned char data[4096];
+    const rondo_shm_layout layout = {
+        .nlocal = 2, .slots = 3, .cells = 16, .chunk_bytes = 4096};
+    const uint64_t lengths[] = {41, 1024, 1025, 4096, 1500, 2000, 4000, 64, 4096};
+    const uint64_t offsets[] = {0, 2048, 4096, 5184, 9280, 0, 2048, 6080, 8128};
+    struct couple two;
+    const unsigned char *first = NULL;
+
+    (void)state;
+    couple_make(&two, &layout);
+    for (uint64_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
+        rondo_incoming piece;
+        assert_int_equal(send_one(two.a, data, lengths[k]), RONDO_OK);
+        assert_int_equal(two.b->ops->peek(two.b, 0, RONDO_LANE_COLL, &piece), RONDO_OK);
+        first = k == 0 ? piece.data : first;
+        assert_ptr_equal(piece.data, first + offsets[k]);
+        two.b->ops->consume(two.b, 0, RONDO_LANE_COLL);
+    }
+    couple_end(&two);
+}
+
 /* A message that is half through holds back all others of its lane, none of others. */
 static void
 messages_do_not_mix(void **state)
@@ -443,7 +471,7 @@ creation_survives_any_refused_allocation(void **state)
     struct scene scene;
 
     (void)state;
-    scene_set(&scene, &layouts[4]);
+    scene_set(&scene, &layouts[6]);
     const rondo_shm_setup setup = scene_setup(&scene, 1);
     uint64_t nth = 1;
     for (; status != RONDO_OK; nth++) {
@@ -530,6 +558,7 @@ main(void)
         cmocka_unit_test(default_layout_works),
         cmocka_unit_test(a_full_ring_opens_after_half),
         cmocka_unit_test(a_free_chunk_is_used_at_once),
+        cmocka_unit_test(pieces_are_packed),
         cmocka_unit_test(messages_do_not_mix),
         cmocka_unit_test(peeking_takes_nothing),
         cmocka_unit_test(creation_survives_any_refused_allocation),

@@ -192,9 +192,9 @@ consumed_out_of_bounds_is_refused(void **state)
             atomic_store(&ring->consumed.cells, bad_cells[k]);
             assert_int_equal(send_bytes(&stage, 8), RONDO_ERR_WIRE);
             atomic_store(&ring->consumed.cells, 0);
-            atomic_store(&ring->consumed.chunks, k + 1);
+            atomic_store(&ring->consumed.bytes, k + 1);
             assert_int_equal(send_bytes(&stage, 8), RONDO_ERR_WIRE);
-            atomic_store(&ring->consumed.chunks, 0);
+            atomic_store(&ring->consumed.bytes, 0);
             atomic_store(&ring->consumed.cells, 1);
             assert_int_equal(send_bytes(&stage, 8), RONDO_OK);
             atomic_store(&ring->consumed.cells, 0);
@@ -209,7 +209,7 @@ consumed_out_of_bounds_is_refused(void **state)
 static void
 scribble(const struct stage *stage, uint64_t *random)
 {
-    const uint64_t dense = stage->segment.chunks_at / sizeof(uint64_t);
+    const uint64_t dense = stage->segment.stores_at / sizeof(uint64_t);
     _Atomic uint64_t *const words = (void *)stage->segment.memory;
     const uint64_t place = rondo_hash_mix(*random += 3) % dense;
     const uint64_t kind = rondo_hash_mix(*random += 3);

@@ -87,8 +87,7 @@ layouts_are_sane_for_all_counts(void **state)
         for (uint64_t i = 0; i < sizeof chunks / sizeof chunks[0]; i++) {
             const rondo_shm_layout layout = rondo_shm_layout_default(nlocal, chunks[i]);
             assert_int_equal(layout.nlocal, nlocal);
-            assert_true(is_power_of_two(layout.slots) && layout.slots >= 2);
-            assert_true(layout.slots <= 64);
+            assert_true(layout.slots >= 2);
             assert_true(is_power_of_two(layout.cells) && layout.cells >= 2);
             assert_true(layout.chunk_bytes > 0 && layout.chunk_bytes % 64 == 0);
             assert_true(layout.chunk_bytes >= chunks[i]);
@@ -135,13 +134,12 @@ parts_do_not_overlap(void **state)
                     const rondo_shm_pair pair = {from, to};
                     const uintptr_t ring =
                         (uintptr_t)rondo_shm_ring_of(&segment, pair, lane);
-                    const uintptr_t chunks =
-                        (uintptr_t)rondo_shm_chunks_of(&segment, pair, lane);
+                    const uintptr_t store =
+                        (uintptr_t)rondo_shm_store_of(&segment, pair, lane);
                     assert_true(ring % RONDO_SHM_APART == 0);
-                    assert_true(chunks % RONDO_SHM_LINE == 0);
+                    assert_true(store % RONDO_SHM_LINE == 0);
                     spans[n++] = (struct span){ring, ring + segment.ring_bytes};
-                    spans[n++] = (struct span){chunks, chunks + layout.slots *
-                                                                    layout.chunk_bytes};
+                    spans[n++] = (struct span){store, store + segment.store_bytes};
                 }
             }
         }
@@ -210,7 +208,7 @@ many_ranks_take_little(void **state)
                   (unsigned long long)(busy / MANY / KIB));
     assert_true(store.bytes < 2 * GIB);
     assert_true(idle / MANY < 400 * KIB);
-    assert_true(busy / MANY < 1 * MIB);
+    assert_true(busy / MANY < 2 * MIB);
     for (uint32_t r = 0; r < MANY; r++) {
         sharers[r]->ops->destroy(sharers[r]);
     }
@@ -260,7 +258,7 @@ no_memory_is_an_error_not_a_signal(void **state)
     assert_int_equal(rondo_shm_create(&setup, &none), RONDO_ERR_MEMORY);
     assert_null(none);
     assert_non_null(strstr(rondo_error_text(), "bytes of shared memory"));
-    assert_int_equal(ftruncate(store.fd, (off_t)segment.chunks_at), 0);
+    assert_int_equal(ftruncate(store.fd, (off_t)segment.stores_at), 0);
     rondo_transport *const a = sharer(&store, &layout, 0);
     rondo_transport *const b = sharer(&store, &layout, 1);
     rondo_outgoing message = {.data = data, .bytes = sizeof data};

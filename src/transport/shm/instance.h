@@ -6,7 +6,7 @@
 #define TRANSPORT_SHM_INSTANCE_H
 
 #include "transport/framing.h"
-#include "transport/shm/fill.h"
+#include "transport/shm/copy.h"
 #include "transport/shm/segment.h"
 
 /* The sending side of a channel. The first line is all a small message needs. */
@@ -21,10 +21,12 @@ typedef struct rondo_shm_outlet {
     bool open;     /* the ring's memory is there */
 
     struct rondo_shm_consumed *consumed;
-    unsigned char *chunks;
-    uint64_t chunks_sent;
-    uint64_t chunks_limit; /* chunks_sent at which all chunks seem to be in use */
-    uint64_t reserved;     /* bit i: chunk i has memory behind it */
+    unsigned char *store;
+    uint64_t bytes;       /* of the store taken by all pieces so far */
+    uint64_t bytes_limit; /* bytes at which the store seems full */
+    uint64_t offset;      /* of the store: where the next piece may begin */
+    rondo_shm_pace pace;  /* how copies into the store go */
+    uint64_t reserved;    /* bytes of the store that have memory behind them */
 } rondo_shm_outlet;
 
 /* The receiving side. */
@@ -41,8 +43,9 @@ typedef struct rondo_shm_inlet {
     bool shown_last;
     bool midway; /* the message being received has more to come */
 
-    unsigned char *chunks;
-    uint64_t chunks_consumed;
+    unsigned char *store;
+    uint64_t bytes;  /* of the store given back by all pieces so far */
+    uint64_t offset; /* of the store: where the next piece may begin */
 } rondo_shm_inlet;
 
 typedef struct rondo_shm {
@@ -51,7 +54,6 @@ typedef struct rondo_shm {
     rondo_shm_inlet *inlets;   /* by place and lane */
     uint32_t *places;          /* by rank; UINT32_MAX: does not share the segment */
     rondo_transport_counters counters;
-    rondo_shm_filler filler;
     rondo_framing *framing;
     rondo_shm_segment segment;
     struct rondo_shm_desk *desk; /* mine */

@@ -6,8 +6,8 @@
 /* Offsets must be the same for all who share a segment, so this is not asked for. */
 #define PAGE_BYTES UINT64_C(4096)
 
-/* Most address space that chunks of default size may take, all pairs together. */
-#define CHUNKS_BYTES_MAX (UINT64_C(2) << 30)
+/* Most address space that the stores may take, all pairs together. */
+#define STORES_BYTES_MAX (UINT64_C(2) << 30)
 
 static uint64_t
 round_up(uint64_t bytes, uint64_t unit)
@@ -24,16 +24,18 @@ channels(const rondo_shm_layout *layout)
 rondo_shm_layout
 rondo_shm_layout_default(uint32_t nlocal, uint64_t chunk_bytes)
 {
-    /* A chunk is small, so that the receiver begins early. All chunks of a channel together
-     * are more than a second-level cache holds: by the time one is used again it has left
-     * the receiver's cache for the shared one, where writing it costs a third of what it
-     * costs to take the lines away from the other core (64 KiB: 4.3 us instead of 9.9;
-     * 1 MiB: 60 us instead of 176). With many ranks memory counts more. */
+    /* A chunk is small, so that the receiver begins early. The store of a channel is
+     * more than a second-level cache holds: by the time a line is used again it has
+     * left the receiver's cache for the shared one, where writing it costs a third of
+     * what it costs to take it away from the other core (all-reduce of 64 KiB: 4.3 us
+     * instead of 9.9; of 1 MiB: 60 us instead of 176). With many ranks memory counts
+     * more. */
     static const rondo_shm_layout by_ranks[] = {
         {.nlocal = 4, .slots = 64, .cells = 64, .chunk_bytes = 32 << 10},
-        {.nlocal = 16, .slots = 64, .cells = 32, .chunk_bytes = 16 << 10},
-        {.nlocal = 64, .slots = 8, .cells = 16, .chunk_bytes = 8 << 10},
-        {.nlocal = UINT32_MAX, .slots = 4, .cells = 8, .chunk_bytes = 4 << 10},
+        {.nlocal = 8, .slots = 64, .cells = 64, .chunk_bytes = 16 << 10},
+        {.nlocal = 16, .slots = 32, .cells = 32, .chunk_bytes = 16 << 10},
+        {.nlocal = 64, .slots = 16, .cells = 16, .chunk_bytes = 8 << 10},
+        {.nlocal = UINT32_MAX, .slots = 8, .cells = 8, .chunk_bytes = 4 << 10},
     };
     const rondo_shm_layout *row = by_ranks;
 
@@ -46,7 +48,7 @@ rondo_shm_layout_default(uint32_t nlocal, uint64_t chunk_bytes)
         layout.chunk_bytes = round_up(chunk_bytes, RONDO_SHM_LINE);
     }
     while (layout.slots > 2 &&
-           channels(&layout) * layout.slots * layout.chunk_bytes > CHUNKS_BYTES_MAX) {
+           channels(&layout) * layout.slots * layout.chunk_bytes > STORES_BYTES_MAX) {
         layout.slots /= 2;
     }
     return layout;
@@ -65,9 +67,12 @@ rondo_shm_segment_at(const rondo_shm_layout *layout, void *memory)
                  RONDO_SHM_APART);
     segment.block_bytes = round_up(
         (uint64_t)(layout->nlocal - 1) * RONDO_LANES * segment.ring_bytes, PAGE_BYTES);
-    segment.chunks_at = segment.rings_at + layout->nlocal * segment.block_bytes;
-    segment.bytes = round_up(segment.chunks_at +
-                                 channels(layout) * layout->slots * layout->chunk_bytes,
+    segment.stores_at = segment.rings_at + layout->nlocal * segment.block_bytes;
+    segment.store_bytes = layout->slots * layout->chunk_bytes;
+    segment.sparse_bytes = layout->chunk_bytes < RONDO_SHM_SPARSE_RUN
+                               ? layout->chunk_bytes
+                               : RONDO_SHM_SPARSE_RUN;
+    segment.bytes = round_up(segment.stores_at + channels(layout) * segment.store_bytes,
                              PAGE_BYTES);
     return segment;
 }
@@ -107,13 +112,12 @@ rondo_shm_ring_of(const rondo_shm_segment *segment, rondo_shm_pair pair,
 }
 
 unsigned char *
-rondo_shm_chunks_of(const rondo_shm_segment *segment, rondo_shm_pair pair,
-                    rondo_lane lane)
+rondo_shm_store_of(const rondo_shm_segment *segment, rondo_shm_pair pair,
+                   rondo_lane lane)
 {
     const rondo_shm_layout *const layout = &segment->layout;
     const uint64_t before = (uint64_t)pair.to * (layout->nlocal - 1) * RONDO_LANES;
     const uint64_t number = before + number_at_receiver(segment, pair, lane);
 
-    return segment->memory + segment->chunks_at +
-           number * layout->slots * layout->chunk_bytes;
+    return segment->memory + segment->stores_at + number * segment->store_bytes;
 }

@@ -3,7 +3,7 @@
  *
  *     desks      one per rank
  *     rings      a block per receiver: what it polls lies together
- *     chunks     as the rings, but sparse: reserved slot by slot when first used
+ *     stores     as the rings, but sparse: reserved as they are first used
  *
  * Every word has one writer, but for the bell, which whoever wakes its owner counts up.
  * Positions only ever grow. Zeroed memory is idle: stamps begin at 1.
@@ -24,9 +24,13 @@
 /* Payload that travels inside a cell. */
 #define RONDO_SHM_INLINE 40
 
+/* Pieces up to this size take RONDO_SHM_SPARSE_RUN bytes of the store, or a chunk. */
+#define RONDO_SHM_SPARSE     1024
+#define RONDO_SHM_SPARSE_RUN 2048
+
 /* Flags of a cell. */
 #define RONDO_SHM_LAST    1U /* the message ends with this piece */
-#define RONDO_SHM_IN_CELL 2U /* the payload is in the cell, not in a chunk */
+#define RONDO_SHM_IN_CELL 2U /* the payload is in the cell, not in the store */
 
 /*
  * One piece under way: exactly one line, so that a small message moves one line only.
@@ -51,7 +55,7 @@ _Static_assert(sizeof(struct rondo_shm_cell) == RONDO_SHM_LINE, "a cell is a lin
  */
 struct rondo_shm_consumed {
     alignas(RONDO_SHM_APART) _Atomic uint64_t cells; /* may lag: see channel.c */
-    _Atomic uint64_t chunks;
+    _Atomic uint64_t bytes;                          /* of the store */
 };
 
 /* A channel: `layout.cells` cells follow. */
@@ -71,11 +75,13 @@ struct rondo_shm_desk {
 typedef struct rondo_shm_segment {
     rondo_shm_layout layout;
     unsigned char *memory;
-    uint64_t rings_at;    /* offset of the first block of rings */
-    uint64_t ring_bytes;  /* of one channel */
-    uint64_t block_bytes; /* rings of one receiver, page-rounded */
-    uint64_t chunks_at;   /* offset of the first chunk */
-    uint64_t bytes;       /* of everything, page-rounded */
+    uint64_t rings_at;     /* offset of the first block of rings */
+    uint64_t ring_bytes;   /* of one channel */
+    uint64_t block_bytes;  /* rings of one receiver, page-rounded */
+    uint64_t stores_at;    /* offset of the first store */
+    uint64_t store_bytes;  /* of one channel */
+    uint64_t sparse_bytes; /* of a store, taken by a short piece */
+    uint64_t bytes;        /* of everything, page-rounded */
 } rondo_shm_segment;
 
 /* One direction between two sharers. */
@@ -95,9 +101,9 @@ struct rondo_shm_ring *
 rondo_shm_ring_of(const rondo_shm_segment *segment, rondo_shm_pair pair,
                   rondo_lane lane);
 
-/* rondo_shm_chunks_of - the first of the channel's `layout.slots` chunks. */
+/* rondo_shm_store_of - the channel's `store_bytes` bytes. */
 unsigned char *
-rondo_shm_chunks_of(const rondo_shm_segment *segment, rondo_shm_pair pair,
-                    rondo_lane lane);
+rondo_shm_store_of(const rondo_shm_segment *segment, rondo_shm_pair pair,
+                   rondo_lane lane);
 
 #endif /* TRANSPORT_SHM_SEGMENT_H */

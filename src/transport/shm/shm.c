@@ -163,7 +163,8 @@ connect_lane(rondo_shm *shm, uint32_t place, uint32_t peer, rondo_lane lane)
         .cell_mask = segment->layout.cells - 1,
         .peer = peer,
         .consumed = &out_ring->consumed,
-        .chunks = rondo_shm_chunks_of(segment, out, lane),
+        .store = rondo_shm_store_of(segment, out, lane),
+        .pace = {.lap_bytes = segment->store_bytes},
     };
     shm->inlets[at] = (rondo_shm_inlet){
         .cells = in_ring->cells,
@@ -171,7 +172,7 @@ connect_lane(rondo_shm *shm, uint32_t place, uint32_t peer, rondo_lane lane)
         .consumed = &in_ring->consumed,
         .cell_mask = segment->layout.cells - 1,
         .peer = peer,
-        .chunks = rondo_shm_chunks_of(segment, in, lane),
+        .store = rondo_shm_store_of(segment, in, lane),
     };
 }
 
@@ -197,8 +198,7 @@ rondo_shm_create(const rondo_shm_setup *setup, rondo_transport **transport)
     void *memory = NULL;
 
     RONDO_ASSERT(setup->me < layout->nlocal);
-    RONDO_ASSERT(layout->slots >= 2 && layout->slots <= 64);
-    RONDO_ASSERT((layout->slots & (layout->slots - 1)) == 0);
+    RONDO_ASSERT(layout->slots >= 2);
     RONDO_ASSERT(layout->cells >= 2 && (layout->cells & (layout->cells - 1)) == 0);
     RONDO_ASSERT(layout->chunk_bytes > 0 && layout->chunk_bytes % RONDO_SHM_LINE == 0);
     RONDO_ASSERT(layout->chunk_bytes <= UINT32_MAX);

@@ -3,8 +3,8 @@
  * machine, or threads of one process.
  *
  * The segment belongs to one communicator: cells, doorbells and signal counters for all
- * pairs, then the chunk slots of each channel, which are reserved when a channel first
- * carries more than fits into a cell. A pair needs no lock: every word has one writer.
+ * pairs, then the store of each channel, which gets memory as far as it has been used
+ * for what does not fit into a cell. A pair needs no lock: every word has one writer.
  */
 #ifndef TRANSPORT_SHM_SHM_H
 #define TRANSPORT_SHM_SHM_H
@@ -14,9 +14,9 @@
 /* How a segment is laid out; equal on all ranks that share it. */
 typedef struct rondo_shm_layout {
     uint32_t nlocal;      /* ranks that share the segment */
-    uint32_t slots;       /* chunks in flight per channel; a power of two, 2 to 64 */
+    uint32_t slots;       /* chunks in flight per channel; 2 at least */
     uint32_t cells;       /* pieces in flight per channel; a power of two, 2 at least */
-    uint64_t chunk_bytes; /* of a slot; a multiple of 64 */
+    uint64_t chunk_bytes; /* of the longest piece; a multiple of 64 */
 } rondo_shm_layout;
 
 /* rondo_shm_layout_default - all by number of ranks; chunk_bytes != 0 forces the chunk

@@ -122,8 +122,12 @@ still_runs(const process *looked)
     if (read(looked->pidfd, &strikes, sizeof strikes) < 0) {
         return true;
     }
-    return rondo_watch_started(looked->address.pid, &started) != RONDO_ERR_PEER &&
-           (looked->address.started == 0 || started == looked->address.started);
+    const rondo_status status = rondo_watch_started(looked->address.pid, &started);
+    if (status != RONDO_OK) {
+        /* That it cannot be looked for now (no descriptor left) does not end it. */
+        return status != RONDO_ERR_PEER;
+    }
+    return looked->address.started == 0 || started == looked->address.started;
 }
 
 /* Opens the pidfd first and looks at the start time after that: in this order a process

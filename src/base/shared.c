@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/room.h"
+#include "base/touch.h"
 
 /* Newer than Debian 12's headers: the file can never be executed. */
 #ifndef MFD_NOEXEC_SEAL
@@ -226,8 +227,13 @@ rondo_shared_reserve(void *memory, size_t bytes)
         return status;
     }
     /* Faults every page in now, and reports what would be a bus error later. */
-    if (madvise((char *)memory - before, rounded, MADV_POPULATE_WRITE) != 0) {
-        return rondo_error_errno(RONDO_ERR_MEMORY, errno,
+    char *const pages = (char *)memory - before;
+    int problem = madvise(pages, rounded, MADV_POPULATE_WRITE) == 0 ? 0 : errno;
+    if (problem == EINVAL) { /* a kernel before 5.14 */
+        problem = rondo_touch(pages, rounded);
+    }
+    if (problem != 0) {
+        return rondo_error_errno(RONDO_ERR_MEMORY, problem,
                                  "%zu bytes of shared memory could not be reserved",
                                  bytes);
     }

@@ -47,9 +47,9 @@ typedef struct rondo_incoming {
 
 typedef struct rondo_transport rondo_transport;
 
-/* Handles one active message; the memory is valid during the call only. False: not taken
- * (nobody listens on that channel yet); it stays at the head and is offered again at the
- * next am_poll, and nothing behind it from that peer is delivered before it. */
+/* Handles one active message; the memory is valid during the call only. False: not
+ * taken (nobody listens on that channel yet); it stays at the head and is offered again
+ * at the next am_poll, and nothing behind it from that peer is delivered before it. */
 typedef bool (*rondo_am_function)(uint32_t from, uint32_t channel, const void *header,
                                   size_t header_bytes, const void *payload,
                                   size_t payload_bytes, void *user);
@@ -96,7 +96,8 @@ typedef struct rondo_transport_ops {
     /* signalled - the counter of `peer`, with the matching acquire. */
     uint64_t (*signalled)(rondo_transport *transport, uint32_t peer);
 
-    /* am_send - RONDO_BUSY when the peer's buffer is full; copies header and payload. */
+    /* am_send - RONDO_BUSY when the peer's buffer is full; copies header and
+     * payload. */
     rondo_status (*am_send)(rondo_transport *transport, uint32_t peer,
                             const rondo_am *message);
 
@@ -107,12 +108,15 @@ typedef struct rondo_transport_ops {
 
     /* The waiting protocol: ticket = arm(); poll everything once more; sleep(ticket)
      * if still nothing. Returns when anything may have arrived for this rank, when
-     * `ring`ed, or after `wait_ns`. Wake-ups may be spurious. */
+     * `ring`ed, or after `wait_ns`. Wake-ups may be spurious. Arm again after a sleep
+     * that brought nothing; disarm only when there is work: who stays armed sleeps
+     * longer. */
     uint32_t (*arm)(rondo_transport *transport);
     void (*sleep)(rondo_transport *transport, uint32_t ticket, uint64_t wait_ns);
     void (*disarm)(rondo_transport *transport);
 
-    /* ring - wake `peer` if it sleeps (something outside the transport has changed). */
+    /* ring - wake `peer` if it sleeps (something outside the transport has changed);
+     * one's own rank is allowed. The one call that any thread may make at any time. */
     void (*ring)(rondo_transport *transport, uint32_t peer);
 
     /* counters - a copy. */

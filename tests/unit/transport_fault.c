@@ -180,7 +180,7 @@ delays_are_as_planned(void **state)
     }
 }
 
-/* --- a peer that dies -------------------------------------------------------------- */
+/* --- a peer that dies ------------------------------------------------------------- */
 
 static bool
 take(uint32_t from, uint32_t channel, const void *header, size_t header_bytes,

@@ -1,4 +1,5 @@
-/* transport_loopback.c - the loopback: order, pieces, puttings-off, and no buffering. */
+/* transport_loopback.c - the loopback: order, pieces, puttings-off, and no
+ * buffering. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -297,7 +298,8 @@ creation_survives_any_refused_allocation(void **state)
     rondo_loopback_destroy(NULL);
 }
 
-/* Every allocation of a transfer refused once: the call fails, calling again goes on. */
+/* Every allocation of a transfer refused once: the call fails, calling again goes
+ * on. */
 static void
 sending_survives_any_refused_allocation(void **state)
 {

@@ -105,7 +105,7 @@ pair_end(struct pair *pair)
     }
 }
 
-/* --- what is sent and what arrives ------------------------------------------------- */
+/* --- what is sent and what arrives ------------------------------------------------ */
 
 /* Lengths of header and payload of message k. */
 struct lengths {
@@ -370,7 +370,7 @@ impossible_messages_are_refused(void **state)
     }
 }
 
-/* --- handlers that do more --------------------------------------------------------- */
+/* --- handlers that do more -------------------------------------------------------- */
 
 struct answering {
     struct pair *pair;
@@ -447,7 +447,7 @@ handlers_may_send(void **state)
     }
 }
 
-/* --- what an enemy may send -------------------------------------------------------- */
+/* --- what an enemy may send ------------------------------------------------------- */
 
 /* The description as it is on the wire: mark, channel, header, payload. */
 static uint64_t
@@ -534,7 +534,7 @@ a_message_that_changes_half_way_is_refused(void **state)
     pair_end(&pair);
 }
 
-/* --- memory ------------------------------------------------------------------------ */
+/* --- memory ----------------------------------------------------------------------- */
 
 /* Each allocation on the way refused once: the call says so, and nothing is lost. */
 static void

@@ -274,7 +274,7 @@ default_layout_works(void **state)
     }
 }
 
-/* --- one thread that plays both sides ---------------------------------------------- */
+/* --- one thread that plays both sides --------------------------------------------- */
 
 struct couple {
     struct scene scene;
@@ -487,7 +487,7 @@ creation_survives_any_refused_allocation(void **state)
     scene_end(&scene);
 }
 
-/* --- signals ----------------------------------------------------------------------- */
+/* --- signals ---------------------------------------------------------------------- */
 
 #define SIGNALS 20000
 

@@ -54,7 +54,7 @@ copies_are_exact(void **state)
     free(to);
 }
 
-/* --- a machine of numbers ---------------------------------------------------------- */
+/* --- a machine of numbers --------------------------------------------------------- */
 
 /* What copies cost on it. A cached copy is quick again after a streamed lap. */
 struct machine {

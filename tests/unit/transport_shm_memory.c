@@ -69,7 +69,7 @@ sharer(const struct store *store, const rondo_shm_layout *layout, uint32_t me)
     return transport;
 }
 
-/* --- layouts ----------------------------------------------------------------------- */
+/* --- layouts ---------------------------------------------------------------------- */
 
 static bool
 is_power_of_two(uint64_t number)
@@ -153,7 +153,7 @@ parts_do_not_overlap(void **state)
     }
 }
 
-/* --- what is really used ----------------------------------------------------------- */
+/* --- what is really used ---------------------------------------------------------- */
 
 static void
 pass_message(rondo_transport *from, rondo_transport *to, uint32_t from_rank,
@@ -238,7 +238,7 @@ small_messages_reserve_nothing(void **state)
     store_end(&store);
 }
 
-/* --- when there is none ------------------------------------------------------------ */
+/* --- when there is none ----------------------------------------------------------- */
 
 static void
 no_memory_is_an_error_not_a_signal(void **state)

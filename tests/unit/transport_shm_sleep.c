@@ -270,7 +270,7 @@ long_sleepers_are_woken_at_once(void **state)
     run_both_ways(sleep_long);
 }
 
-/* --- one thread -------------------------------------------------------------------- */
+/* --- one thread ------------------------------------------------------------------- */
 
 static uint64_t
 slept_ns(rondo_transport *transport, uint32_t ticket, uint64_t wait_ns)

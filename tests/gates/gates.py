@@ -148,6 +148,18 @@ def judge(gate, changes, words):
     return None
 
 
+# (entries of sizes.txt, the file they are about, words of the finding; None for none)
+LONG = "/* y.c - a. */\n" + "\n" * 449
+EXCEPTIONS = [
+    ("src/base/y.c lines 450 a reason\n", LONG, None),
+    ("src/base/y.c lines 449 a reason\n", LONG, "lines 450"),
+    ("src/base/y.c lines 900 a reason\n", "/* y.c - a. */\n" + "\n" * 600, "lines 601"),
+    ("src/base/y.c lines 450 a reason\n", "/* y.c - a. */\n", "no longer needed"),
+    ("src/base/y.c lines 450\n", LONG, "want PATH KIND LIMIT REASON"),
+    ("src/base/y.c:rondo_y parameters 7 a callback\n",
+     function("rondo_y", "", LONG_LIST), None),
+]
+
 # (a comment past its columns, the same after tools/rewrap)
 TAIL = "words " * 14 + "word"
 WRAPPED = [
@@ -179,6 +191,8 @@ def main():
     errors = [judge(gate, {}, None) for gate in gates]
     errors += [judge(gate, {file: text}, words) for gate, file, text, words in FAULTS]
     errors += [judge(gate, {file: text}, None) for gate, file, text in INNOCENT]
+    errors += [judge("sizes", {"tools/checks/sizes.txt": entry, "src/base/y.c": text}, words)
+               for entry, text, words in EXCEPTIONS]
     errors += [rewrapped(*pair) for pair in WRAPPED]
     errors = [error for error in errors if error]
     print("\n".join(errors) or f"{len(FAULTS)} planted faults were found by {len(gates)} gates")

@@ -1,11 +1,10 @@
 """files, functions, parameters, nesting and lines within their budgets"""
-import pathlib
 import re
 
 from . import source
 
 NAME = "sizes"
-ALLOWED = pathlib.Path(__file__).parent / "sizes.txt"
+ALLOWED = "tools/checks/sizes.txt"
 
 COLUMNS = 88
 # kind: (budget, hard limit that no entry of sizes.txt may lift)
@@ -78,7 +77,8 @@ def findings(root):
     from . import algorithms
     algorithm_files = {f"src/algos/{row.file}" for row in algorithms.rows(root)}
     public = source.public_functions(root)
-    allowed, errors = read_allowed(ALLOWED.read_text())
+    exceptions = root / ALLOWED
+    allowed, errors = read_allowed(exceptions.read_text() if exceptions.is_file() else "")
     judge = Judge(allowed)
     for file in source.c_files(root):
         where = file.relative_to(root)

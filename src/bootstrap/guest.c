@@ -89,13 +89,12 @@ rondo_guest_add(rondo_server *server, int fd, const rondo_place *from)
     guest->next = server->guests;
     server->guests = guest;
     server->nunknown++;
-    if (rondo_service_poll_add(server->service, fd, EPOLLIN, guest_ready, server) !=
-        RONDO_OK) {
+    if (rondo_service_poll_until(server->service, fd, EPOLLIN, guest_ready, server,
+                                 rondo_deadline_ns(HELLO_MS)) != RONDO_OK) {
         rondo_guest_drop(guest);
         rondo_server_fail(server, RONDO_ERR_SYSTEM, rondo_error_text());
         return;
     }
-    rondo_service_alarm(server->service, fd, rondo_deadline_ns(HELLO_MS));
     greet(guest);
 }
 

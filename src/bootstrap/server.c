@@ -245,37 +245,33 @@ listen_at_one(const rondo_server_spec *spec, int *listening, rondo_place *place)
     place->bytes = sizeof place->address;
     if (getsockname(*listening, (struct sockaddr *)&place->address, &place->bytes) !=
         0) {
+        failed = errno;
         (void)close(*listening);
-        return rondo_error_errno(RONDO_ERR_SYSTEM, errno,
+        return rondo_error_errno(RONDO_ERR_SYSTEM, failed,
                                  "the meeting point cannot be opened");
     }
     return RONDO_OK;
 }
 
-/* Nothing of the server may be touched once its events are switched on. */
+/* Once it is polled the server is the service thread's, and may have ended before the
+ * call returns: nothing of it is touched after that. Our own hold keeps the service. */
 static rondo_status
 start_polling(rondo_server *server, uint64_t deadline_ns)
 {
     rondo_service *service = NULL;
-    const int fd = server->fd;
     rondo_status status = rondo_service_acquire(&service);
 
     if (status != RONDO_OK) {
         return status;
     }
-    server->service = service;
-    status = rondo_service_poll_add(service, fd, 0, server_ready, server);
-    if (status != RONDO_OK) {
-        goto undo_acquire;
-    }
-    rondo_service_alarm(service, fd, deadline_ns);
-    status = rondo_service_poll_change(service, fd, EPOLLIN);
+    status = rondo_service_acquire(&server->service);
     if (status == RONDO_OK) {
-        return RONDO_OK;
+        status = rondo_service_poll_until(service, server->fd, EPOLLIN, server_ready,
+                                          server, deadline_ns);
+        if (status != RONDO_OK) {
+            rondo_service_release(service);
+        }
     }
-    rondo_service_poll_remove(service, fd);
-
-undo_acquire:
     rondo_service_release(service);
     return status;
 }

@@ -111,6 +111,23 @@ find(const rondo_service *service, int fd)
                                                            : NULL;
 }
 
+/* True when the thread has to be woken, to wait less long. The lock is held. */
+static bool
+set_alarm(rondo_service *service, int fd, uint64_t moment_ns)
+{
+    poller *const due = find(service, fd);
+
+    if (due == NULL) {
+        return false;
+    }
+    due->alarm_ns = moment_ns;
+    if (moment_ns >= service->next_alarm_ns) {
+        return false;
+    }
+    service->next_alarm_ns = moment_ns;
+    return !rondo_service_is_thread(service);
+}
+
 void
 rondo_service_poll_remove_locked(rondo_service *service, int fd)
 {
@@ -227,14 +244,25 @@ rondo_service_poll_wait_ms(rondo_service *service)
 }
 
 rondo_status
-rondo_service_poll_add(rondo_service *service, int fd, uint32_t events,
-                       rondo_ready_function ready, void *user)
+rondo_service_poll_until(rondo_service *service, int fd, uint32_t events,
+                         rondo_ready_function ready, void *user, uint64_t moment_ns)
 {
     (void)pthread_mutex_lock(&service->lock);
     const rondo_status status =
         rondo_service_poll_add_locked(service, fd, events, ready, user);
+    const bool wake = status == RONDO_OK && set_alarm(service, fd, moment_ns);
     (void)pthread_mutex_unlock(&service->lock);
+    if (wake) {
+        rondo_service_wake(service);
+    }
     return status;
+}
+
+rondo_status
+rondo_service_poll_add(rondo_service *service, int fd, uint32_t events,
+                       rondo_ready_function ready, void *user)
+{
+    return rondo_service_poll_until(service, fd, events, ready, user, RONDO_NEVER);
 }
 
 rondo_status
@@ -268,14 +296,9 @@ void
 rondo_service_alarm(rondo_service *service, int fd, uint64_t moment_ns)
 {
     (void)pthread_mutex_lock(&service->lock);
-    poller *const due = find(service, fd);
-    const bool earlier = moment_ns < service->next_alarm_ns;
-    if (due != NULL) {
-        due->alarm_ns = moment_ns;
-        service->next_alarm_ns = earlier ? moment_ns : service->next_alarm_ns;
-    }
+    const bool wake = set_alarm(service, fd, moment_ns);
     (void)pthread_mutex_unlock(&service->lock);
-    if (due != NULL && earlier && !rondo_service_is_thread(service)) {
+    if (wake) {
         rondo_service_wake(service);
     }
 }

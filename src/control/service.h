@@ -136,6 +136,10 @@ typedef void (*rondo_ready_function)(int fd, uint32_t events, void *user);
 RONDO_MUST_USE rondo_status
 rondo_service_poll_add(rondo_service *service, int fd, uint32_t events,
                        rondo_ready_function ready, void *user);
+/* rondo_service_poll_until - the same, with an alarm from the first moment on. */
+RONDO_MUST_USE rondo_status
+rondo_service_poll_until(rondo_service *service, int fd, uint32_t events,
+                         rondo_ready_function ready, void *user, uint64_t moment_ns);
 /* rondo_service_poll_change - wait for other events; the alarm stays. */
 RONDO_MUST_USE rondo_status
 rondo_service_poll_change(rondo_service *service, int fd, uint32_t events);

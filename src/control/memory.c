@@ -2,12 +2,15 @@
 #include "control/memory.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 
 typedef struct block {
     rondo_shared shared;
+    uint32_t holds; /* segments that peers in this process use it by */
+    bool dropped;   /* by its owner; goes with the last hold */
     struct block *next;
 } block;
 
@@ -58,22 +61,65 @@ unknown(const void *memory)
                        memory);
 }
 
+/* Takes the block at `at` out of the table if nobody needs it; guard is held. */
+static block *
+take_out(block **at)
+{
+    block *const found = *at;
+
+    if (found == NULL || !found->dropped || found->holds > 0) {
+        return NULL;
+    }
+    *at = found->next;
+    return found;
+}
+
+static void
+unmap(block *gone)
+{
+    if (gone != NULL) {
+        rondo_shared_unmap(&gone->shared);
+        rondo_free(gone);
+    }
+}
+
 rondo_status
 rondo_memory_drop(void *memory)
 {
     (void)pthread_mutex_lock(&guard);
     block **const at = place_of(memory);
-    block *const found = *at;
+    const bool known = *at != NULL && !(*at)->dropped;
+    if (known) {
+        (*at)->dropped = true;
+    }
+    block *const gone = known ? take_out(at) : NULL;
+    (void)pthread_mutex_unlock(&guard);
+    unmap(gone);
+    return known ? RONDO_OK : unknown(memory);
+}
+
+void
+rondo_memory_hold(const void *memory)
+{
+    (void)pthread_mutex_lock(&guard);
+    block *const found = *place_of(memory);
     if (found != NULL) {
-        *at = found->next;
+        found->holds++;
     }
     (void)pthread_mutex_unlock(&guard);
-    if (found == NULL) {
-        return unknown(memory);
+}
+
+void
+rondo_memory_release(const void *memory)
+{
+    (void)pthread_mutex_lock(&guard);
+    block **const at = place_of(memory);
+    if (*at != NULL) {
+        (*at)->holds--;
     }
-    rondo_shared_unmap(&found->shared);
-    rondo_free(found);
-    return RONDO_OK;
+    block *const gone = take_out(at);
+    (void)pthread_mutex_unlock(&guard);
+    unmap(gone);
 }
 
 rondo_status
@@ -81,9 +127,10 @@ rondo_memory_find(const void *memory, rondo_shared *shared)
 {
     (void)pthread_mutex_lock(&guard);
     const block *const found = *place_of(memory);
-    if (found != NULL) {
+    const bool known = found != NULL && !found->dropped;
+    if (known) {
         *shared = found->shared;
     }
     (void)pthread_mutex_unlock(&guard);
-    return found == NULL ? unknown(memory) : RONDO_OK;
+    return known ? RONDO_OK : unknown(memory);
 }

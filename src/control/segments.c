@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "control/memory.h"
 #include "control/service_parts.h"
 
 /* How long a publisher puts up with peers whose queues are full, all together. */
@@ -173,9 +174,11 @@ rondo_segment_share(rondo_service *service, const rondo_segment_spec *spec, int 
                     void *memory, const rondo_address *addresses, uint32_t naddresses)
 {
     const rondo_shared shared = {.memory = memory, .bytes = spec->bytes, .fd = -1};
-    rondo_status status = insert(service, spec, &shared, true);
 
+    rondo_memory_hold(memory);
+    rondo_status status = insert(service, spec, &shared, true);
     if (status != RONDO_OK) {
+        rondo_memory_release(memory);
         return status;
     }
     status = send_all(service, spec, fd, addresses, naddresses);
@@ -189,7 +192,9 @@ rondo_segment_share(rondo_service *service, const rondo_segment_spec *spec, int 
 static void
 free_segment(const rondo_service *service, segment *gone)
 {
-    if (!gone->borrowed && !rondo_service_forked(service)) {
+    if (gone->borrowed) {
+        rondo_memory_release(gone->shared.memory);
+    } else if (!rondo_service_forked(service)) {
         rondo_shared_unmap(&gone->shared);
     }
     sodium_memzero(&gone->key, sizeof gone->key);

@@ -124,6 +124,51 @@ while_others_wait(void **state)
     each_call(true, 100);
 }
 
+/* --- memory of a rank that has left ------------------------------------------------ */
+
+/* Rank 1 aborts, destroys and frees its registered block while rank 0, a thread of the
+ * same process, may still be reading it: it stays mapped until rank 0 has destroyed its
+ * communicator, too. */
+static void
+free_under_a_peer(rank_self *self)
+{
+    static float *_Atomic theirs;
+    rondo_comm *comm = NULL;
+    void *block = NULL;
+
+    if (!rank_join(self, 20000, &comm) ||
+        !rank_expect_status(self, rondo_mem_alloc(1 << 20, &block), RONDO_OK, NULL,
+                            "rondo_mem_alloc") ||
+        !rank_expect_status(self, rondo_mem_register(comm, block), RONDO_OK, comm,
+                            "rondo_mem_register")) {
+        return;
+    }
+    if (self->rank == 1) {
+        ((float *)block)[1000] = 11.0F;
+        atomic_store(&theirs, block);
+        rank_expect_status(self, rondo_comm_abort(comm), RONDO_OK, comm, "abort");
+        rondo_comm_destroy(comm);
+        rondo_mem_free(block);
+        rank_mark(self, READY);
+        (void)rank_reached(self, 0, DONE, 10000);
+        return;
+    }
+    (void)rank_reached(self, 1, READY, 10000);
+    rank_expect(self, atomic_load(&theirs)[1000] == 11.0F, "the block has changed");
+    rondo_comm_destroy(comm);
+    rondo_mem_free(block);
+    const uint32_t maps = leftover_take().shared_maps;
+    rank_expect(self, maps == 0, "%u mappings are left", maps);
+    rank_mark(self, DONE);
+}
+
+static void
+freed_under_a_peer(void **state)
+{
+    (void)state;
+    run_ranks(2, AS_THREADS, free_under_a_peer, NULL, 20000);
+}
+
 /* --- during creation -------------------------------------------------------------- */
 
 static void
@@ -174,6 +219,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inside_calls),
         cmocka_unit_test(while_others_wait),
+        cmocka_unit_test(freed_under_a_peer),
         cmocka_unit_test(in_creation),
     };
 

@@ -1,6 +1,6 @@
 /* many_communicators.c - ten thousand communicators in one process, in every way they
  * can be made: after the first thousand, descriptors are equal and memory within 2 MiB.
- * ctest: timeout=240 label=slow */
+ * ctest: timeout=240 label=slow label=noasan */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

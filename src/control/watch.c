@@ -82,8 +82,8 @@ open_failed(int number, const rondo_address *address)
                              address->pid, (unsigned long long)limit.rlim_cur);
 }
 
-/* Kernels before 5.3, some sandboxes and valgrind have no pidfds: a timer takes the place
- * of one, and each time it strikes the process is looked for. */
+/* Kernels before 5.3, some sandboxes and valgrind have no pidfds: a timer takes the
+ * place of one, and each time it strikes the process is looked for. */
 static int
 open_timer(void)
 {

@@ -1,4 +1,5 @@
-/* rendezvous.c - fuzz target: what a rank reads from whatever claims to be a meeting. */
+/* rendezvous.c - fuzz target: what a rank reads from whatever claims to be a
+ * meeting. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #if defined(__SANITIZE_THREAD__)
-/* Peers are forked from processes with threads and start threads of their own, which the
- * sanitizer otherwise refuses. */
+/* Peers are forked from processes with threads and start threads of their own, which
+ * the sanitizer otherwise refuses. */
 const char *
 __tsan_default_options(void);
 

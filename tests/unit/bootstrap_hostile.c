@@ -1,4 +1,5 @@
-/* bootstrap_hostile.c - scanners, liars, the slow and the dying at the meeting point. */
+/* bootstrap_hostile.c - scanners, liars, the slow and the dying at the meeting
+ * point. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -196,8 +197,8 @@ slow_talkers(void **state)
     complete_it();
 }
 
-/* Whatever single bit of an honest hello is changed, it is not believed, and the meeting
- * goes on. */
+/* Whatever single bit of an honest hello is changed, it is not believed, and the
+ * meeting goes on. */
 static void
 every_bit_of_a_hello(void **state)
 {
@@ -276,8 +277,8 @@ replays_are_not_believed(void **state)
     complete_it();
 }
 
-/* A rank's connection is cut after each byte of its hello: nobody is disturbed. With the
- * last byte its card is there, and the others have what they came for. */
+/* A rank's connection is cut after each byte of its hello: nobody is disturbed. With
+ * the last byte its card is there, and the others have what they came for. */
 static void
 cut_at_each_byte(void **state)
 {
@@ -308,7 +309,8 @@ cut_at_each_byte(void **state)
     assert_int_equal(ranks[1].status, RONDO_OK);
 }
 
-/* After it has joined, a rank that is gone, or says something strange, ends it for all. */
+/* After it has joined, a rank that is gone, or says something strange, ends it for
+ * all. */
 static void
 gone_after_joining(void **state)
 {

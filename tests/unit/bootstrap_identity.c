@@ -56,49 +56,50 @@ config_of(uint32_t rank, uint32_t nranks)
         .size = sizeof(rondo_comm_config), .rank = rank, .nranks = nranks};
 }
 
+static const struct {
+    const char *environment;
+    uint32_t rank, nranks; /* in the config */
+    uint32_t want_rank, want_nranks;
+    const char *host;
+    uint16_t port;
+} working[] = {
+    {"", RONDO_FROM_ENV, RONDO_FROM_ENV, 0, 1, "", 0},
+    {"RANK=0 WORLD_SIZE=1", RONDO_FROM_ENV, RONDO_FROM_ENV, 0, 1, "", 0},
+    {"RANK=3 WORLD_SIZE=8 MASTER_PORT=29500", RONDO_FROM_ENV, RONDO_FROM_ENV, 3, 8,
+     "127.0.0.1", 29500},
+    {"RANK=0 WORLD_SIZE=2 MASTER_ADDR=host.example MASTER_PORT=1", RONDO_FROM_ENV,
+     RONDO_FROM_ENV, 0, 2, "host.example", 1},
+    {"RANK=1 WORLD_SIZE=2 MASTER_ADDR=::1 MASTER_PORT=65535", RONDO_FROM_ENV,
+     RONDO_FROM_ENV, 1, 2, "::1", 65535},
+    {"RANK=1 WORLD_SIZE=2 MASTER_PORT=29500 RONDO_PORT=4000", RONDO_FROM_ENV,
+     RONDO_FROM_ENV, 1, 2, "127.0.0.1", 4000},
+    {"RANK=1 WORLD_SIZE=2 MASTER_PORT=29500 TORCHELASTIC_USE_AGENT_STORE=True",
+     RONDO_FROM_ENV, RONDO_FROM_ENV, 1, 2, "127.0.0.1", 29501},
+    {"RANK=1 WORLD_SIZE=2 MASTER_PORT=29500 RONDO_PORT=4000 "
+     "TORCHELASTIC_USE_AGENT_STORE=True",
+     RONDO_FROM_ENV, RONDO_FROM_ENV, 1, 2, "127.0.0.1", 4000},
+    {"RANK=7 WORLD_SIZE=8 MASTER_PORT=5", 2, 4, 2, 4, "127.0.0.1", 5},
+    {"WORLD_SIZE=8 MASTER_PORT=5", 2, RONDO_FROM_ENV, 2, 8, "127.0.0.1", 5},
+    {"RANK=2 MASTER_PORT=5", RONDO_FROM_ENV, 4, 2, 4, "127.0.0.1", 5},
+    {"", 0, 1, 0, 1, "", 0},
+};
+
 static void
 environments_that_work(void **state)
 {
-    const struct {
-        const char *environment;
-        uint32_t rank, nranks; /* in the config */
-        uint32_t want_rank, want_nranks;
-        const char *host;
-        uint16_t port;
-    } rows[] = {
-        {"", RONDO_FROM_ENV, RONDO_FROM_ENV, 0, 1, "", 0},
-        {"RANK=0 WORLD_SIZE=1", RONDO_FROM_ENV, RONDO_FROM_ENV, 0, 1, "", 0},
-        {"RANK=3 WORLD_SIZE=8 MASTER_PORT=29500", RONDO_FROM_ENV, RONDO_FROM_ENV, 3, 8,
-         "127.0.0.1", 29500},
-        {"RANK=0 WORLD_SIZE=2 MASTER_ADDR=host.example MASTER_PORT=1", RONDO_FROM_ENV,
-         RONDO_FROM_ENV, 0, 2, "host.example", 1},
-        {"RANK=1 WORLD_SIZE=2 MASTER_ADDR=::1 MASTER_PORT=65535", RONDO_FROM_ENV,
-         RONDO_FROM_ENV, 1, 2, "::1", 65535},
-        {"RANK=1 WORLD_SIZE=2 MASTER_PORT=29500 RONDO_PORT=4000", RONDO_FROM_ENV,
-         RONDO_FROM_ENV, 1, 2, "127.0.0.1", 4000},
-        {"RANK=1 WORLD_SIZE=2 MASTER_PORT=29500 TORCHELASTIC_USE_AGENT_STORE=True",
-         RONDO_FROM_ENV, RONDO_FROM_ENV, 1, 2, "127.0.0.1", 29501},
-        {"RANK=1 WORLD_SIZE=2 MASTER_PORT=29500 RONDO_PORT=4000 "
-         "TORCHELASTIC_USE_AGENT_STORE=True",
-         RONDO_FROM_ENV, RONDO_FROM_ENV, 1, 2, "127.0.0.1", 4000},
-        {"RANK=7 WORLD_SIZE=8 MASTER_PORT=5", 2, 4, 2, 4, "127.0.0.1", 5},
-        {"WORLD_SIZE=8 MASTER_PORT=5", 2, RONDO_FROM_ENV, 2, 8, "127.0.0.1", 5},
-        {"RANK=2 MASTER_PORT=5", RONDO_FROM_ENV, 4, 2, 4, "127.0.0.1", 5},
-        {"", 0, 1, 0, 1, "", 0},
-    };
 
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const rondo_comm_config config = config_of(rows[i].rank, rows[i].nranks);
+    for (size_t i = 0; i < sizeof working / sizeof working[0]; i++) {
+        const rondo_comm_config config = config_of(working[i].rank, working[i].nranks);
         rondo_meeting meeting;
-        set_all(rows[i].environment);
+        set_all(working[i].environment);
         assert_int_equal(rondo_meeting_from_config(&config, &meeting), RONDO_OK);
-        assert_int_equal(meeting.rank, rows[i].want_rank);
-        assert_int_equal(meeting.nranks, rows[i].want_nranks);
-        assert_string_equal(meeting.host, rows[i].host);
-        assert_int_equal(meeting.port, rows[i].port);
+        assert_int_equal(meeting.rank, working[i].want_rank);
+        assert_int_equal(meeting.nranks, working[i].want_nranks);
+        assert_string_equal(meeting.host, working[i].host);
+        assert_int_equal(meeting.port, working[i].port);
         assert_int_equal(meeting.serve,
-                         rows[i].want_nranks > 1 && rows[i].want_rank == 0);
+                         working[i].want_nranks > 1 && working[i].want_rank == 0);
         assert_false(meeting.by_id);
         assert_false(rondo_key_given(&meeting.secret));
         const uint64_t left = meeting.deadline_ns - rondo_now_ns();
@@ -110,92 +111,93 @@ environments_that_work(void **state)
     assert_int_equal(meeting.nranks, 1);
 }
 
+static const struct {
+    const char *environment;
+    uint32_t rank, nranks;
+    const char *parts[3]; /* of the text */
+} failing[] = {
+    {"WORLD_SIZE=2 MASTER_PORT=5",
+     RONDO_FROM_ENV,
+     RONDO_FROM_ENV,
+     {"RANK", "WORLD_SIZE", "not"}},
+    {"RANK=1 MASTER_PORT=5",
+     RONDO_FROM_ENV,
+     RONDO_FROM_ENV,
+     {"RANK", "WORLD_SIZE", "not"}},
+    {"RANK=2 WORLD_SIZE=2 MASTER_PORT=5",
+     RONDO_FROM_ENV,
+     RONDO_FROM_ENV,
+     {"RANK is 2", "2 ranks", "0 to 1"}},
+    {"RANK=-1 WORLD_SIZE=2 MASTER_PORT=5",
+     RONDO_FROM_ENV,
+     RONDO_FROM_ENV,
+     {"RANK", "\"-1\"", "allowed"}},
+    {"RANK=x WORLD_SIZE=2 MASTER_PORT=5",
+     RONDO_FROM_ENV,
+     RONDO_FROM_ENV,
+     {"RANK", "\"x\"", "allowed"}},
+    {"RANK=0 WORLD_SIZE=0 MASTER_PORT=5",
+     RONDO_FROM_ENV,
+     RONDO_FROM_ENV,
+     {"WORLD_SIZE", "\"0\"", "from 1"}},
+    {"RANK=0 WORLD_SIZE=99999999999",
+     RONDO_FROM_ENV,
+     RONDO_FROM_ENV,
+     {"WORLD_SIZE", "99999999999", "65536"}},
+    {"RANK=0 WORLD_SIZE=2",
+     RONDO_FROM_ENV,
+     RONDO_FROM_ENV,
+     {"MASTER_PORT", "RONDO_PORT", "allowed"}},
+    {"RANK=0 WORLD_SIZE=2 MASTER_PORT=0",
+     RONDO_FROM_ENV,
+     RONDO_FROM_ENV,
+     {"MASTER_PORT", "\"0\"", "from 1"}},
+    {"RANK=0 WORLD_SIZE=2 MASTER_PORT=65536",
+     RONDO_FROM_ENV,
+     RONDO_FROM_ENV,
+     {"MASTER_PORT", "\"65536\"", "65535"}},
+    {"RANK=0 WORLD_SIZE=2 MASTER_PORT=65535 TORCHELASTIC_USE_AGENT_STORE=True",
+     RONDO_FROM_ENV,
+     RONDO_FROM_ENV,
+     {"MASTER_PORT", "\"65535\"", "65534"}},
+    {"RANK=0 WORLD_SIZE=2 RONDO_PORT=http",
+     RONDO_FROM_ENV,
+     RONDO_FROM_ENV,
+     {"RONDO_PORT", "\"http\"", "allowed"}},
+    {"RANK=0 WORLD_SIZE=2 MASTER_PORT=5 RONDO_START_TIMEOUT=soon",
+     RONDO_FROM_ENV,
+     RONDO_FROM_ENV,
+     {"RONDO_START_TIMEOUT", "\"soon\"", "allowed"}},
+    {"RANK=0 WORLD_SIZE=2 MASTER_PORT=5 RONDO_SECRET=short",
+     RONDO_FROM_ENV,
+     RONDO_FROM_ENV,
+     {"RONDO_SECRET", "5 characters", "16"}},
+    {"RANK=0 WORLD_SIZE=2 MASTER_PORT=5 RONDO_SECRET_FILE=/no/such/file",
+     RONDO_FROM_ENV,
+     RONDO_FROM_ENV,
+     {"RONDO_SECRET_FILE", "/no/such/file", "No such file"}},
+    {"MASTER_PORT=5", 4, 4, {"rank is 4", "nranks", "0 to 3"}},
+    {"MASTER_PORT=5", 0, 0, {"nranks", "0", "allowed"}},
+    {"MASTER_PORT=5", 0, 100000, {"nranks is 100000", "65536", "allowed"}},
+    {"WORLD_SIZE=2 MASTER_PORT=5",
+     3,
+     RONDO_FROM_ENV,
+     {"rank is 3", "WORLD_SIZE", "0 to 1"}},
+};
+
 static void
 environments_that_do_not(void **state)
 {
-    const struct {
-        const char *environment;
-        uint32_t rank, nranks;
-        const char *parts[3]; /* of the text */
-    } rows[] = {
-        {"WORLD_SIZE=2 MASTER_PORT=5",
-         RONDO_FROM_ENV,
-         RONDO_FROM_ENV,
-         {"RANK", "WORLD_SIZE", "not"}},
-        {"RANK=1 MASTER_PORT=5",
-         RONDO_FROM_ENV,
-         RONDO_FROM_ENV,
-         {"RANK", "WORLD_SIZE", "not"}},
-        {"RANK=2 WORLD_SIZE=2 MASTER_PORT=5",
-         RONDO_FROM_ENV,
-         RONDO_FROM_ENV,
-         {"RANK is 2", "2 ranks", "0 to 1"}},
-        {"RANK=-1 WORLD_SIZE=2 MASTER_PORT=5",
-         RONDO_FROM_ENV,
-         RONDO_FROM_ENV,
-         {"RANK", "\"-1\"", "allowed"}},
-        {"RANK=x WORLD_SIZE=2 MASTER_PORT=5",
-         RONDO_FROM_ENV,
-         RONDO_FROM_ENV,
-         {"RANK", "\"x\"", "allowed"}},
-        {"RANK=0 WORLD_SIZE=0 MASTER_PORT=5",
-         RONDO_FROM_ENV,
-         RONDO_FROM_ENV,
-         {"WORLD_SIZE", "\"0\"", "from 1"}},
-        {"RANK=0 WORLD_SIZE=99999999999",
-         RONDO_FROM_ENV,
-         RONDO_FROM_ENV,
-         {"WORLD_SIZE", "99999999999", "65536"}},
-        {"RANK=0 WORLD_SIZE=2",
-         RONDO_FROM_ENV,
-         RONDO_FROM_ENV,
-         {"MASTER_PORT", "RONDO_PORT", "allowed"}},
-        {"RANK=0 WORLD_SIZE=2 MASTER_PORT=0",
-         RONDO_FROM_ENV,
-         RONDO_FROM_ENV,
-         {"MASTER_PORT", "\"0\"", "from 1"}},
-        {"RANK=0 WORLD_SIZE=2 MASTER_PORT=65536",
-         RONDO_FROM_ENV,
-         RONDO_FROM_ENV,
-         {"MASTER_PORT", "\"65536\"", "65535"}},
-        {"RANK=0 WORLD_SIZE=2 MASTER_PORT=65535 TORCHELASTIC_USE_AGENT_STORE=True",
-         RONDO_FROM_ENV,
-         RONDO_FROM_ENV,
-         {"MASTER_PORT", "\"65535\"", "65534"}},
-        {"RANK=0 WORLD_SIZE=2 RONDO_PORT=http",
-         RONDO_FROM_ENV,
-         RONDO_FROM_ENV,
-         {"RONDO_PORT", "\"http\"", "allowed"}},
-        {"RANK=0 WORLD_SIZE=2 MASTER_PORT=5 RONDO_START_TIMEOUT=soon",
-         RONDO_FROM_ENV,
-         RONDO_FROM_ENV,
-         {"RONDO_START_TIMEOUT", "\"soon\"", "allowed"}},
-        {"RANK=0 WORLD_SIZE=2 MASTER_PORT=5 RONDO_SECRET=short",
-         RONDO_FROM_ENV,
-         RONDO_FROM_ENV,
-         {"RONDO_SECRET", "5 characters", "16"}},
-        {"RANK=0 WORLD_SIZE=2 MASTER_PORT=5 RONDO_SECRET_FILE=/no/such/file",
-         RONDO_FROM_ENV,
-         RONDO_FROM_ENV,
-         {"RONDO_SECRET_FILE", "/no/such/file", "No such file"}},
-        {"MASTER_PORT=5", 4, 4, {"rank is 4", "nranks", "0 to 3"}},
-        {"MASTER_PORT=5", 0, 0, {"nranks", "0", "allowed"}},
-        {"MASTER_PORT=5", 0, 100000, {"nranks is 100000", "65536", "allowed"}},
-        {"WORLD_SIZE=2 MASTER_PORT=5",
-         3,
-         RONDO_FROM_ENV,
-         {"rank is 3", "WORLD_SIZE", "0 to 1"}},
-    };
 
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const rondo_comm_config config = config_of(rows[i].rank, rows[i].nranks);
+    for (size_t i = 0; i < sizeof failing / sizeof failing[0]; i++) {
+        const rondo_comm_config config = config_of(failing[i].rank, failing[i].nranks);
         rondo_meeting meeting = {.port = 4711};
-        set_all(rows[i].environment);
+        set_all(failing[i].environment);
         assert_int_equal(rondo_meeting_from_config(&config, &meeting), RONDO_ERR_ARG);
         for (uint32_t k = 0; k < 3; k++) {
-            if (strstr(rondo_error_text(), rows[i].parts[k]) == NULL) {
-                fail_msg("\"%s\" is not in \"%s\"", rows[i].parts[k],
+            if (strstr(rondo_error_text(), failing[i].parts[k]) == NULL) {
+                fail_msg("\"%s\" is not in \"%s\"", failing[i].parts[k],
                          rondo_error_text());
             }
         }

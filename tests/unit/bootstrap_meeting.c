@@ -24,8 +24,8 @@
 #define SUCCESSIVE 2000
 #endif
 
-/* At once, on a machine that is busy with other things: well below the deadlines of 20 s
- * that would pass otherwise. */
+/* At once, on a machine that is busy with other things: well below the deadlines of 20
+ * s that would pass otherwise. */
 #define PROMPT_NS (8 * RONDO_NS_PER_S)
 
 static meet_rank ranks[MEET_RANKS_MAX];

@@ -1,5 +1,5 @@
-/* bootstrap_refused.c - meetings that cannot be: ranks that do not fit, taken ports, other
- * secrets, places that may not be served. */
+/* bootstrap_refused.c - meetings that cannot be: ranks that do not fit, taken ports,
+ * other secrets, places that may not be served. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "lib/meet.h"
 
-/* At once, on a machine that is busy with other things: well below the deadlines of 20 s
- * that would pass otherwise. */
+/* At once, on a machine that is busy with other things: well below the deadlines of 20
+ * s that would pass otherwise. */
 #define PROMPT_NS (8 * RONDO_NS_PER_S)
 
 static meet_rank ranks[MEET_RANKS_MAX];
@@ -32,7 +32,8 @@ expect_all(uint32_t from, uint32_t to, const char *part, const char *other)
     }
 }
 
-/* With a secret all are of one job: what does not fit ends it for all, both sides named. */
+/* With a secret all are of one job: what does not fit ends it for all, both sides
+ * named. */
 static void
 what_does_not_fit_is_named(void **state)
 {

@@ -75,7 +75,8 @@ empty_is_empty(void **state)
     }
 }
 
-/* Every rank writes its own, reads everybody's; nobody's values are taken for another's. */
+/* Every rank writes its own, reads everybody's; nobody's values are taken for
+ * another's. */
 static void
 signatures_and_presence(void **state)
 {

@@ -1,5 +1,5 @@
-/* control_hostile.c - datagrams no honest peer sends: nothing is believed, nothing leaks.
- * ctest: label=notsan */
+/* control_hostile.c - datagrams no honest peer sends: nothing is believed, nothing
+ * leaks. ctest: label=notsan */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

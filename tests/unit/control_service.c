@@ -1,4 +1,5 @@
-/* control_service.c - the life of the service: acquire, release, fork; and its pollers. */
+/* control_service.c - the life of the service: acquire, release, fork; and its
+ * pollers. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -465,7 +466,8 @@ alarms_come_when_asked(void **state)
     rondo_service_release(service);
 }
 
-/* Removing waits for a call that is running, and the number may be used again at once. */
+/* Removing waits for a call that is running, and the number may be used again at
+ * once. */
 static void
 removing_waits(void **state)
 {

@@ -319,7 +319,8 @@ who_answers(void **state)
             assert_true(answered[p]);
         }
     }
-    /* Every third is stopped, one of the others is dead: 25 rounds fill their queues. */
+    /* Every third is stopped, one of the others is dead: 25 rounds fill their
+     * queues. */
     for (uint32_t p = 0; p < CROWD; p += 3) {
         peer_signal(&peers[p], SIGSTOP);
     }

@@ -12,14 +12,17 @@
 /* How often a rank that waits looks into why. */
 #define INSPECT_NS RONDO_NS_PER_MS
 
-/* How long a sleeping rank sleeps at most: peers that die are noticed in between. */
-#define SLEEP_NS (UINT64_C(5) * RONDO_NS_PER_MS)
+/* How long a sleeping rank sleeps at most: broken communicators and deadlines are noticed
+ * in between. */
+#define SLEEP_NS (UINT64_C(20) * RONDO_NS_PER_MS)
 
 /* What a waiting rank remembers between polls. */
 typedef struct waiting {
     uint64_t idle_since_ns; /* nothing has moved since; 0: just begun */
     uint64_t inspected_ns;  /* last look into why */
     uint64_t moves;         /* as last seen */
+    uint64_t moment_ns;     /* until when the caller wants to wait */
+    bool armed;             /* peers have been told to wake us */
 } waiting;
 
 static uint64_t
@@ -34,15 +37,27 @@ moves_of(const rondo_request *request)
            request->received_bytes;
 }
 
+/* Stays armed from nap to nap: whoever is known to sleep may sleep for longer. */
 static void
-nap(rondo_comm *comm)
+nap(rondo_comm *comm, waiting *patience, uint64_t now_ns)
 {
     rondo_transport *const shm = comm->shm;
+    const uint64_t left_ns =
+        patience->moment_ns > now_ns ? patience->moment_ns - now_ns : 0;
     const uint32_t ticket = shm->ops->arm(shm);
 
+    patience->armed = true;
     rondo_requests_progress(comm);
-    shm->ops->sleep(shm, ticket, SLEEP_NS);
-    shm->ops->disarm(shm);
+    shm->ops->sleep(shm, ticket, left_ns < SLEEP_NS ? left_ns : SLEEP_NS);
+}
+
+static void
+stay_up(rondo_comm *comm, waiting *patience)
+{
+    if (patience->armed) {
+        patience->armed = false;
+        comm->shm->ops->disarm(comm->shm);
+    }
 }
 
 /* Polls have found nothing to do: be patient, in the way that suits how long it lasts.
@@ -61,6 +76,7 @@ be_patient(rondo_request *request, waiting *patience)
         patience->moves = moves;
         patience->inspected_ns = moved ? patience->inspected_ns : now_ns;
         if (moved) {
+            stay_up(comm, patience);
             return true;
         }
     }
@@ -77,21 +93,39 @@ be_patient(rondo_request *request, waiting *patience)
         (void)sched_yield();
         return false;
     }
-    nap(comm);
+    nap(comm, patience, now_ns);
     return false;
+}
+
+/* Nothing has moved for a number of polls. False: waiting is over, done or not. */
+static bool
+look_around(rondo_request *request, waiting *patience, uint32_t *polls)
+{
+    rondo_comm *const comm = request->comm;
+
+    if (rondo_comm_broken(comm) != RONDO_OK) {
+        rondo_requests_fail(comm);
+        return false;
+    }
+    if (patience->moment_ns != RONDO_NEVER && rondo_now_ns() >= patience->moment_ns) {
+        return false;
+    }
+    *polls = be_patient(request, patience) ? 0 : *polls;
+    return true;
 }
 
 void
 rondo_request_until(rondo_request *request, uint64_t moment_ns)
 {
     rondo_comm *const comm = request->comm;
-    waiting patience = {0};
+    waiting patience = {.moment_ns = moment_ns};
     uint32_t polls = 0;
+    bool more = true;
 
-    while (request->stage != RONDO_STAGE_DONE) {
+    while (more) {
         rondo_requests_progress(comm);
         if (request->stage == RONDO_STAGE_DONE) {
-            return;
+            break;
         }
         if (++polls < comm->spins) {
             if (polls > BUSY_POLLS) {
@@ -99,13 +133,7 @@ rondo_request_until(rondo_request *request, uint64_t moment_ns)
             }
             continue;
         }
-        if (rondo_comm_broken(comm) != RONDO_OK) {
-            rondo_requests_fail(comm);
-            return;
-        }
-        if (moment_ns != RONDO_NEVER && rondo_now_ns() >= moment_ns) {
-            return;
-        }
-        polls = be_patient(request, &patience) ? 0 : polls;
+        more = look_around(request, &patience, &polls);
     }
+    stay_up(comm, &patience);
 }

@@ -39,10 +39,3 @@ rondo_kernel_find(rondo_dtype dtype, rondo_op op, rondo_kernel_place place)
 }
 
 /* The C library streams by itself from about the size of the last-level cache on. */
-void
-rondo_copy(void *to, const void *from, uint64_t bytes)
-{
-    if (bytes != 0) {
-        memcpy(to, from, bytes);
-    }
-}

@@ -28,8 +28,8 @@ typedef enum rondo_kernel_place {
 rondo_kernel
 rondo_kernel_find(rondo_dtype dtype, rondo_op op, rondo_kernel_place place);
 
-/* rondo_copy - memory that may be in use by others: like memcpy, with streaming stores
- * where `bytes` is far beyond the caches and that is faster. */
+/* rondo_copy - like memcpy, but quick also where `to` is not aligned, which buffers of
+ * users seldom are; `bytes` may be 0. */
 void
 rondo_copy(void *to, const void *from, uint64_t bytes);
 

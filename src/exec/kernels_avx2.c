@@ -182,33 +182,52 @@ enum {
 #define SPREAD_fp32(divisor) _mm256_set1_ps((float)(divisor))
 #define SPREAD_fp64(divisor) _mm256_set1_pd((double)(divisor))
 
-/* --- one kernel: vectors first, then what is left over --------------------------- */
+/* --- one kernel: up to a boundary of `to`, vectors, then what is left over -------- */
+
+/* Shorter runs are not worth a head. */
+#define HEAD_PAYS_BYTES 512
+
+/* Bytes up to where stores no longer cross lines; 0 if no element begins there. */
+static inline uint64_t
+head_bytes(const char *out, uint64_t width, uint64_t vector, uint64_t bytes)
+{
+    const uint64_t head = (0 - (uintptr_t)out) & (vector - 1);
+
+    return bytes < HEAD_PAYS_BYTES || head % width != 0 ? 0 : head;
+}
 
 /* `result` is an expression of the vectors x and y, and of d, all lanes the divisor. */
-#define KERNEL(name, stored, kind, op, result)                            \
-    static void name##_##op##_run(void *to, const void *a, const void *b, \
-                                  uint64_t count, uint32_t divisor)       \
-    {                                                                     \
-        const lanes_##kind d = SPREAD_##kind(divisor);                    \
-        const char *const left = a;                                       \
-        const char *const right = b;                                      \
-        char *const out = to;                                             \
-        const uint64_t bytes = count * sizeof(stored);                    \
-        uint64_t at = 0;                                                  \
-        (void)d;                                                          \
-        for (; bytes - at >= BYTES_##kind; at += BYTES_##kind) {          \
-            const lanes_##kind x = load_##kind(left + at);                \
-            const lanes_##kind y = load_##kind(right + at);               \
-            store_##kind(out + at, (result));                             \
-        }                                                                 \
-        for (; at < bytes; at += sizeof(stored)) {                        \
-            stored one;                                                   \
-            stored other;                                                 \
-            memcpy(&one, left + at, sizeof one);                          \
-            memcpy(&other, right + at, sizeof other);                     \
-            one = name##_##op(one, other, divisor);                       \
-            memcpy(out + at, &one, sizeof one);                           \
-        }                                                                 \
+#define KERNEL(name, stored, kind, op, result)                                    \
+    static inline void name##_##op##_each(char *out, const char *left,            \
+                                          const char *right, uint64_t bytes,      \
+                                          uint32_t divisor)                       \
+    {                                                                             \
+        for (uint64_t at = 0; at < bytes; at += sizeof(stored)) {                 \
+            stored one;                                                           \
+            stored other;                                                         \
+            memcpy(&one, left + at, sizeof one);                                  \
+            memcpy(&other, right + at, sizeof other);                             \
+            one = name##_##op(one, other, divisor);                               \
+            memcpy(out + at, &one, sizeof one);                                   \
+        }                                                                         \
+    }                                                                             \
+    static void name##_##op##_run(void *to, const void *a, const void *b,         \
+                                  uint64_t count, uint32_t divisor)               \
+    {                                                                             \
+        const lanes_##kind d = SPREAD_##kind(divisor);                            \
+        const char *const left = a;                                               \
+        const char *const right = b;                                              \
+        char *const out = to;                                                     \
+        const uint64_t bytes = count * sizeof(stored);                            \
+        uint64_t at = head_bytes(out, sizeof(stored), BYTES_##kind, bytes);       \
+        (void)d;                                                                  \
+        name##_##op##_each(out, left, right, at, divisor);                        \
+        for (; bytes - at >= BYTES_##kind; at += BYTES_##kind) {                  \
+            const lanes_##kind x = load_##kind(left + at);                        \
+            const lanes_##kind y = load_##kind(right + at);                       \
+            store_##kind(out + at, (result));                                     \
+        }                                                                         \
+        name##_##op##_each(out + at, left + at, right + at, bytes - at, divisor); \
     }
 
 #define BITS_KERNELS(name, stored, sum_result, prod_result, max_result, min_result) \

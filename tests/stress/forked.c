@@ -140,7 +140,7 @@ leave_a_child(rank_self *self)
     if (self->rank == 0) {
         const pid_t child = fork();
         if (child == 0) {
-            rank_pause(6000);
+            rank_pause(3000);
             _exit(0);
         }
         rank_mark(self, 0);

@@ -18,9 +18,9 @@ rondo_memory_drop(void *memory);
 RONDO_MUST_USE rondo_status
 rondo_memory_find(const void *memory, rondo_shared *shared);
 
-/* rondo_memory_hold, rondo_memory_release - peers in this process use the very mapping of
- * the block that starts at `memory`: it stays until the last of them is done, also when
- * its owner has dropped it. Nothing happens where there is no such block. */
+/* rondo_memory_hold, rondo_memory_release - peers in this process use the very mapping
+ * of the block that starts at `memory`: it stays until the last of them is done, also
+ * when its owner has dropped it. Nothing happens where there is no such block. */
 void
 rondo_memory_hold(const void *memory);
 void

@@ -124,7 +124,7 @@ while_others_wait(void **state)
     each_call(true, 100);
 }
 
-/* --- memory of a rank that has left ------------------------------------------------ */
+/* --- memory of a rank that has left ----------------------------------------------- */
 
 /* Rank 1 aborts, destroys and frees its registered block while rank 0, a thread of the
  * same process, may still be reading it: it stays mapped until rank 0 has destroyed its

@@ -49,7 +49,8 @@ typedef struct rondo_rendezvous rondo_rendezvous;
 
 /* rondo_rendezvous_start - come with `card` (copied; equal length on all ranks). Opens
  * the server if meeting->serve (RONDO_ERR_SYSTEM with address, port and "Address
- * already in use"). Never blocks; a name is resolved here. nranks 1 meets nobody. */
+ * already in use"). Never blocks; a name is resolved here. nranks 1 meets nobody, but
+ * by an id it still goes to the meeting point, so that that is over. */
 RONDO_MUST_USE rondo_status
 rondo_rendezvous_start(rondo_service *service, const rondo_meeting *meeting,
                        const void *card, uint32_t card_bytes,

@@ -164,7 +164,8 @@ rondo_rendezvous_wait(rondo_rendezvous *here, uint64_t wait_ns)
     (void)ppoll(&ready, 1, &time, NULL);
 }
 
-/* A single rank meets nobody. */
+/* A single rank meets nobody. With an id it does go to the meeting point, which would
+ * stay open otherwise. */
 static void
 meet_nobody(rondo_rendezvous *here, const void *card)
 {
@@ -263,7 +264,7 @@ rondo_rendezvous_start(rondo_service *service, const rondo_meeting *meeting,
     if (status != RONDO_OK) {
         return status;
     }
-    if (meeting->nranks == 1) {
+    if (meeting->nranks == 1 && !meeting->by_id) {
         meet_nobody(here, card);
     } else {
         status = find_meeting(meeting, here);

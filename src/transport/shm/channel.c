@@ -125,21 +125,49 @@ span_of(const rondo_shm *shm, uint64_t offset, uint64_t bytes)
                        : (struct span){0, run, left + run};
 }
 
-/* The first lap through the store has memory put behind it, chunk by chunk. */
+/* How far a store is reserved when it must reach to `end` and does to `reserved`: twice as
+ * far each time, since every call asks the system how much memory there is. */
+static uint64_t
+next_reserve(const rondo_shm *shm, uint64_t reserved, uint64_t end)
+{
+    const rondo_shm_segment *const segment = &shm->segment;
+    uint64_t next = reserved == 0 ? segment->first_bytes : reserved * 2;
+
+    while (next < end) {
+        next *= 2;
+    }
+    return next < segment->store_bytes ? next : segment->store_bytes;
+}
+
+/* The first lap through the store has memory put behind it. */
 static rondo_status
 store_reserve(const rondo_shm *shm, rondo_shm_outlet *outlet, uint64_t end)
 {
-    const uint64_t chunk_bytes = shm->segment.layout.chunk_bytes;
-
-    while (end > outlet->reserved) {
-        const rondo_status status =
-            rondo_shared_reserve(outlet->store + outlet->reserved, chunk_bytes);
-        if (status != RONDO_OK) {
-            return status;
-        }
-        outlet->reserved += chunk_bytes;
+    if (end <= outlet->reserved) {
+        return RONDO_OK;
     }
-    return RONDO_OK;
+    const uint64_t next = next_reserve(shm, outlet->reserved, end);
+    const rondo_status status =
+        rondo_shared_reserve(outlet->store + outlet->reserved, next - outlet->reserved);
+    if (status == RONDO_OK) {
+        outlet->reserved = next;
+    }
+    return status;
+}
+
+/* The sender has put memory there; mapping it in one go spares us a fault a page. That
+ * it could not be done does not matter. */
+static void
+store_map(const rondo_shm *shm, rondo_shm_inlet *inlet, uint64_t end)
+{
+    if (end <= inlet->mapped) {
+        return;
+    }
+    const uint64_t next = next_reserve(shm, inlet->mapped, end);
+    const rondo_status status =
+        rondo_shared_reserve(inlet->store + inlet->mapped, next - inlet->mapped);
+    /* Not asked for again either way. */
+    inlet->mapped = status == RONDO_OK ? next : shm->segment.store_bytes;
 }
 
 /* RONDO_OK: there is room for `span`, and memory. RONDO_BUSY: the store is full. */
@@ -325,9 +353,14 @@ rondo_shm_peek(rondo_transport *transport, uint32_t peer, rondo_lane lane,
     inlet->shown_bytes = bytes;
     inlet->shown_in_cell = (flags & RONDO_SHM_IN_CELL) != 0;
     inlet->shown_last = (flags & RONDO_SHM_LAST) != 0;
-    piece->data = inlet->shown_in_cell
-                      ? cell->payload
-                      : inlet->store + span_of(shm, inlet->offset, bytes).offset;
+    if (inlet->shown_in_cell) {
+        piece->data = cell->payload;
+    } else {
+        const uint64_t offset = span_of(shm, inlet->offset, bytes).offset;
+
+        store_map(shm, inlet, offset + bytes);
+        piece->data = inlet->store + offset;
+    }
     piece->bytes = bytes;
     piece->token = atomic_load_explicit(&cell->token, memory_order_relaxed);
     piece->last = inlet->shown_last;

@@ -46,6 +46,7 @@ typedef struct rondo_shm_inlet {
     unsigned char *store;
     uint64_t bytes;  /* of the store given back by all pieces so far */
     uint64_t offset; /* of the store: where the next piece may begin */
+    uint64_t mapped; /* bytes of the store that are in our page table */
 } rondo_shm_inlet;
 
 typedef struct rondo_shm {

@@ -72,6 +72,10 @@ rondo_shm_segment_at(const rondo_shm_layout *layout, void *memory)
     segment.sparse_bytes = layout->chunk_bytes < RONDO_SHM_SPARSE_RUN
                                ? layout->chunk_bytes
                                : RONDO_SHM_SPARSE_RUN;
+    /* Few ranks have few channels: they wait for memory once, at the first piece, and
+     * not now and again during the first thousand. */
+    segment.first_bytes =
+        layout->nlocal <= 4 ? segment.store_bytes : layout->chunk_bytes;
     segment.bytes = round_up(segment.stores_at + channels(layout) * segment.store_bytes,
                              PAGE_BYTES);
     return segment;

@@ -81,6 +81,7 @@ typedef struct rondo_shm_segment {
     uint64_t stores_at;    /* offset of the first store */
     uint64_t store_bytes;  /* of one channel */
     uint64_t sparse_bytes; /* of a store, taken by a short piece */
+    uint64_t first_bytes;  /* of a store, reserved at its first use */
     uint64_t bytes;        /* of everything, page-rounded */
 } rondo_shm_segment;
 

@@ -392,6 +392,9 @@ late(rank_self *self)
     if (self->rank == 1) {
         rank_expect(self, rondo_status_group_of(status) == RONDO_GROUP_BROKEN,
                     "the late rank got %s", rondo_status_name(status));
+        /* Not by its own deadline: the others have aborted. */
+        rank_expect(self, took_ms < 1200 + 300, "it was told after %d ms",
+                    (int)took_ms);
     } else {
         /* Who gives up first aborts; the other one may learn it that way. */
         rank_expect(self, status == RONDO_ERR_TIMEOUT || status == RONDO_ERR_ABORTED,
@@ -404,6 +407,7 @@ late(rank_self *self)
     }
     rank_expect(self, rondo_sync_step_begin(sync) == status, "a later call differs");
     rank_expect(self, rondo_sync_progress(sync) == status, "a later call differs");
+    (void)rank_meet(self, 0, 5000);
     rondo_sync_destroy(sync);
     rondo_comm_destroy(comm);
 }

@@ -197,8 +197,6 @@ rondo_board_activity(const rondo_board *board, uint32_t rank, rondo_activity *ac
         return;
     }
     const rank_area *const area = area_of(board, rank);
-    /* `finished` first: read the other way round, an operation that begins in between
-     * would look finished. */
     const uint64_t finished = get(&area->finished);
     activity->sequence = get(&area->entered);
     activity->finished = activity->sequence != 0 && finished >= activity->sequence;

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -318,6 +319,64 @@ forged_answers(void **state)
     peer_end(&stopped);
 }
 
+typedef struct question {
+    rondo_address address;
+    bool answered;
+} question;
+
+static void *
+ask_it(void *user)
+{
+    question *const asked = user;
+
+    rondo_service_ask(service, &asked->address, 1, 5 * RONDO_NS_PER_S,
+                      &asked->answered);
+    return NULL;
+}
+
+/* Nonce and index are right, but the answer is not from the one that was asked; or it is,
+ * but the index is not. */
+static void
+answers_from_others(void **state)
+{
+    (void)state;
+    for (uint32_t honest = 0; honest < 2; honest++) {
+        question asked = {.address = own};
+        struct sockaddr_un name;
+        letter ping;
+        pthread_t thread;
+        rondo_random(&asked.address.socket, sizeof asked.address.socket);
+        const socklen_t bytes = rondo_datagram_name(&asked.address.socket, &name);
+        const int there = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        assert_true(there >= 0);
+        assert_int_equal(bind(there, (struct sockaddr *)&name, bytes), 0);
+        assert_int_equal(pthread_create(&thread, NULL, ask_it, &asked), 0);
+        assert_int_equal(recv(there, &ping, sizeof ping, 0), sizeof ping);
+        letter pong = ping;
+        pong.kind = MESSAGE_PONG;
+        assert_true(throw(attacker, &pong, sizeof pong, NULL, 0));
+        pong.index = 1;
+        assert_true(throw(there, &pong, sizeof pong, NULL, 0));
+        pong.index = UINT64_MAX;
+        assert_true(throw(there, &pong, sizeof pong, NULL, 0));
+        pong.index = 0;
+        pong.nonce++;
+        assert_true(throw(there, &pong, sizeof pong, NULL, 0));
+        settle();
+        pong.nonce--;
+        if (honest != 0) {
+            assert_true(throw(there, &pong, sizeof pong, NULL, 0));
+        } else {
+            (void)close(there);
+        }
+        (void)pthread_join(thread, NULL);
+        assert_int_equal(asked.answered, honest != 0);
+        if (honest != 0) {
+            (void)close(there);
+        }
+    }
+}
+
 /* Another user of the machine gets no answer. */
 static void
 another_user(void **state)
@@ -390,6 +449,7 @@ main(void)
         cmocka_unit_test_setup_teardown(descriptors_where_none_belong, begin, finish),
         cmocka_unit_test_setup_teardown(signed_but_useless, begin, finish),
         cmocka_unit_test_setup_teardown(forged_answers, begin, finish),
+        cmocka_unit_test_setup_teardown(answers_from_others, begin, finish),
         cmocka_unit_test_setup_teardown(another_user, begin, finish),
         cmocka_unit_test_setup_teardown(askers_that_do_not_listen, begin, finish),
     };

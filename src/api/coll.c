@@ -3,6 +3,7 @@
 
 #include "api/request.h"
 #include "base/alloc.h"
+#include "base/width.h"
 
 /* The arguments of one call. */
 typedef struct arguments {
@@ -43,7 +44,7 @@ writes_out(const rondo_comm *comm, const arguments *call)
 static rondo_status
 check_values(const rondo_comm *comm, const arguments *call)
 {
-    if (rondo_dtype_bytes(call->dtype) == 0) {
+    if (rondo_width(call->dtype) == 0) {
         return rondo_error(RONDO_ERR_ARG, "dtype is %d; allowed is 0 to %d",
                            (int)call->dtype, RONDO_DTYPES - 1);
     }
@@ -101,7 +102,7 @@ in_place(const rondo_comm *comm, const arguments *call, uint64_t block_bytes)
 static rondo_status
 check_overlap(const rondo_comm *comm, const arguments *call, const rondo_coll *coll)
 {
-    const uint64_t width = rondo_dtype_bytes(call->dtype);
+    const uint64_t width = rondo_width(call->dtype);
     const uintptr_t in = (uintptr_t)call->in;
     const uintptr_t out = (uintptr_t)call->out;
     uint64_t in_bytes = 0;
@@ -138,7 +139,7 @@ check_call(const rondo_comm *comm, const arguments *call, rondo_coll *coll)
         status = rondo_size(call->count, comm->nranks, &bytes);
     }
     if (status == RONDO_OK) {
-        status = rondo_size(bytes, rondo_dtype_bytes(call->dtype), &bytes);
+        status = rondo_size(bytes, rondo_width(call->dtype), &bytes);
     }
     if (status != RONDO_OK) {
         return status;
@@ -149,7 +150,7 @@ check_call(const rondo_comm *comm, const arguments *call, rondo_coll *coll)
         .nranks = comm->nranks,
         .root = call->root,
         .count = call->count,
-        .in_place = in_place(comm, call, call->count * rondo_dtype_bytes(call->dtype)),
+        .in_place = in_place(comm, call, call->count * rondo_width(call->dtype)),
     };
     status = check_overlap(comm, call, &made);
     if (status == RONDO_OK) {

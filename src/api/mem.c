@@ -7,6 +7,7 @@
 #include "api/request.h"
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/width.h"
 #include "control/memory.h"
 
 /* Mapping a block of a peer takes no longer than this. */
@@ -263,7 +264,7 @@ locate(const rondo_comm *comm, const void *memory, uint64_t bytes, uint32_t *pla
 void
 rondo_offer_find(rondo_comm *comm, const rondo_request *request, rondo_offer *offer)
 {
-    const uint64_t width = rondo_dtype_bytes(request->dtype);
+    const uint64_t width = rondo_width(request->dtype);
     rondo_offer found = {0};
 
     found.mapped =
@@ -286,7 +287,7 @@ fits(const rondo_comm *comm, uint32_t rank, uint32_t place, uint64_t at, uint64_
 rondo_status
 rondo_offers_resolve(rondo_comm *comm, const rondo_request *request)
 {
-    const uint64_t width = rondo_dtype_bytes(request->dtype);
+    const uint64_t width = rondo_width(request->dtype);
     const uint64_t in_bytes = rondo_coll_in_count(&request->coll) * width;
     const uint64_t out_bytes = rondo_coll_out_count(&request->coll) * width;
     rondo_offer offer;

@@ -3,6 +3,7 @@
 
 #include "api/request.h"
 #include "base/alloc.h"
+#include "base/width.h"
 
 /* What both sides of a message must agree on fits into its token: 40 bits of count, 8
  * of type, 16 of the number among the messages of this pair. */
@@ -142,7 +143,7 @@ call_text(const arguments *call)
 static rondo_status
 check_call(const rondo_comm *comm, const arguments *call, uint64_t *bytes)
 {
-    if (rondo_dtype_bytes(call->dtype) == 0) {
+    if (rondo_width(call->dtype) == 0) {
         return rondo_error(RONDO_ERR_ARG, "dtype is %d; allowed is 0 to %d",
                            (int)call->dtype, RONDO_DTYPES - 1);
     }
@@ -156,7 +157,7 @@ check_call(const rondo_comm *comm, const arguments *call, uint64_t *bytes)
                            call->sending ? "in" : "out",
                            (unsigned long long)call->count);
     }
-    return rondo_size(call->count, rondo_dtype_bytes(call->dtype), bytes);
+    return rondo_size(call->count, rondo_width(call->dtype), bytes);
 }
 
 static rondo_status

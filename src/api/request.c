@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "base/width.h"
 
 rondo_status
 rondo_request_take(rondo_comm *comm, rondo_request **request)
@@ -130,7 +131,7 @@ query_of(const rondo_request *request, bool mapped)
     const rondo_comm *const comm = request->comm;
     const rondo_tune_query query = {
         .coll = &request->coll,
-        .element_bytes = rondo_dtype_bytes(request->dtype),
+        .element_bytes = rondo_width(request->dtype),
         .cores = comm->cores,
         .segment_bytes = comm->settings.segment_bytes,
         .mapped = mapped,
@@ -177,9 +178,12 @@ static rondo_status
 start_vote_or_run(rondo_request *request)
 {
     rondo_comm *const comm = request->comm;
-    const rondo_tune_query query = query_of(request, false);
 
-    if (comm->blocks_used == 0 || !rondo_tune_wants_mapped(&query)) {
+    if (comm->blocks_used == 0) {
+        return start_run(request, false);
+    }
+    const rondo_tune_query query = query_of(request, false);
+    if (!rondo_tune_wants_mapped(&query)) {
         return start_run(request, false);
     }
     rondo_offer_find(comm, request, &request->offer);

@@ -81,17 +81,11 @@ rondo_free(void *memory)
 }
 
 rondo_status
-rondo_size(uint64_t count, uint64_t width, uint64_t *bytes)
+rondo_size_refuse(uint64_t count, uint64_t width)
 {
-    uint64_t product = 0;
-
-    if (__builtin_mul_overflow(count, width, &product) || product > SIZE_MAX / 2) {
-        return rondo_error(RONDO_ERR_ARG,
-                           "count %llu times %llu bytes is more than memory can hold",
-                           (unsigned long long)count, (unsigned long long)width);
-    }
-    *bytes = product;
-    return RONDO_OK;
+    return rondo_error(RONDO_ERR_ARG,
+                       "count %llu times %llu bytes is more than memory can hold",
+                       (unsigned long long)count, (unsigned long long)width);
 }
 
 bool

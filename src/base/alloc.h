@@ -24,9 +24,22 @@ rondo_alloc_grow(void **items, uint64_t used, uint64_t *room, size_t item_bytes)
 void
 rondo_free(void *memory);
 
-/* rondo_size - count * width, checked; RONDO_ERR_ARG when it does not fit. */
+/* rondo_size_refuse - the sentence for a product that does not fit: RONDO_ERR_ARG. */
 RONDO_MUST_USE rondo_status
-rondo_size(uint64_t count, uint64_t width, uint64_t *bytes);
+rondo_size_refuse(uint64_t count, uint64_t width);
+
+/* rondo_size - count * width, checked; RONDO_ERR_ARG when it does not fit. */
+static inline RONDO_MUST_USE rondo_status
+rondo_size(uint64_t count, uint64_t width, uint64_t *bytes)
+{
+    uint64_t product = 0;
+
+    if (__builtin_mul_overflow(count, width, &product) || product > SIZE_MAX / 2) {
+        return rondo_size_refuse(count, width);
+    }
+    *bytes = product;
+    return RONDO_OK;
+}
 
 /* rondo_alloc_fail_after - tests: the `nth` allocation from now on fails (1: the next);
  * 0: none. Returns whether the earlier order was carried out. */

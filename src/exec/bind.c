@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/check.h"
 #include "base/error.h"
+#include "base/width.h"
 #include "exec/plan.h"
 
 static rondo_status
@@ -108,7 +109,7 @@ forget_run(rondo_plan *plan)
 static rondo_status
 bind_type(rondo_plan *plan, const rondo_binding *binding)
 {
-    const uint64_t width = rondo_dtype_bytes(binding->dtype);
+    const uint64_t width = rondo_width(binding->dtype);
     rondo_status status = check_type(plan, binding, width);
 
     if (status == RONDO_OK) {

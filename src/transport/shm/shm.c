@@ -65,7 +65,7 @@ shm_am_poll(rondo_transport *transport, uint32_t peer, rondo_am_function functio
 static void
 shm_ring(rondo_transport *transport, uint32_t peer)
 {
-    rondo_shm_ring_bell(desk_of_peer(shm_of(transport), peer));
+    rondo_shm_nudge(desk_of_peer(shm_of(transport), peer));
 }
 
 static void

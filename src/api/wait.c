@@ -12,8 +12,8 @@
 /* How often a rank that waits looks into why. */
 #define INSPECT_NS RONDO_NS_PER_MS
 
-/* How long a sleeping rank sleeps at most: broken communicators and deadlines are noticed
- * in between. */
+/* How long a sleeping rank sleeps at most: broken communicators and deadlines are
+ * noticed in between. */
 #define SLEEP_NS (UINT64_C(20) * RONDO_NS_PER_MS)
 
 /* What a waiting rank remembers between polls. */

@@ -217,14 +217,22 @@ class Options(unittest.TestCase):
     def test_bind(self):
         usable = sorted(os.sched_getaffinity(0))
         show = python("print(os.environ['RANK'], sorted(os.sched_getaffinity(0)))")
-        job, _ = run("-n", 2, show[0], *show[1:])
+        job, _ = run("-n", 2, "--bind", "none", *show)
         self.assertEqual(sorted(job.out.splitlines()),
                          [f"{r} {usable}" for r in range(2)])
         n = len(usable)
-        job, code = run("-n", n, "--bind", "core", *show)
-        self.assertEqual(code, 0)
-        places = [eval(line.split(" ", 1)[1]) for line in job.out.splitlines()]
-        self.assertEqual(sorted(sum(places, [])), usable)
+        for how, ranks in (("core", n), ("share", n), ("share", 1), ("share", n // 2)):
+            if ranks == 0:
+                continue
+            job, code = run("-n", ranks, "--bind", how, *show)
+            self.assertEqual(code, 0)
+            places = [eval(line.split(" ", 1)[1]) for line in job.out.splitlines()]
+            self.assertEqual(sorted(sum(places, [])), usable)
+            self.assertLessEqual(max(map(len, places)) - min(map(len, places)), 1)
+        job, code = run("-n", n + 1, *show)
+        self.assertEqual((code, job.err), (0, ""))
+        self.assertEqual({line.split(" ", 1)[1] for line in job.out.splitlines()},
+                         {str(usable)})
         job, code = run("-n", n + 1, "--bind", "core", *show)
         self.assertEqual(code, 0)
         self.assertIn("not bound", job.err)

@@ -1,5 +1,5 @@
-/* control_board_steps.c - the board, instruction by instruction: a reader is stopped after
- * each of its instructions while a writer goes on, and the other way round.
+/* control_board_steps.c - the board, instruction by instruction: a reader is stopped
+ * after each of its instructions while a writer goes on, and the other way round.
  * ctest: label=noasan label=notsan */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -224,8 +224,8 @@ breaking_read(stage *on)
     on->done = true;
 }
 
-/* The child stops right before `part`: a trap, so that no instruction of a library has to
- * be stepped through. */
+/* The child stops right before `part`: a trap, so that no instruction of a library has
+ * to be stepped through. */
 static void
 stop_here(void)
 {
@@ -297,7 +297,8 @@ read_now(scene reader)
     assert_true(shared->done && shared->right);
 }
 
-/* The writer is stopped after every `stride` instructions, and what is there is read. */
+/* The writer is stopped after every `stride` instructions, and what is there is
+ * read. */
 static void
 stop_the_writer(scene before, scene writer, scene reader, uint32_t stride)
 {

@@ -334,8 +334,8 @@ ask_it(void *user)
     return NULL;
 }
 
-/* Nonce and index are right, but the answer is not from the one that was asked; or it is,
- * but the index is not. */
+/* Nonce and index are right, but the answer is not from the one that was asked; or it
+ * is, but the index is not. */
 static void
 answers_from_others(void **state)
 {

@@ -35,12 +35,12 @@ is_first_of_core(uint32_t processor, const cpu_set_t *usable)
 }
 
 bool
-run_cores_find(uint32_t wanted, run_cores *cores)
+run_cores_find(run_cores *cores)
 {
     cpu_set_t usable;
     cores->count = 0;
     if (sched_getaffinity(0, sizeof(usable), &usable) != 0) {
-        perror("rondo-run: --bind core: the usable processors are not known");
+        perror("rondo-run: --bind: the usable processors are not known");
         return false;
     }
     for (int siblings = 0; siblings < 2; siblings++) {
@@ -51,11 +51,16 @@ run_cores_find(uint32_t wanted, run_cores *cores)
             }
         }
     }
-    if (cores->count < wanted) {
-        fprintf(stderr,
-                "rondo-run: --bind core: %u ranks but %u processors: not bound\n",
-                wanted, cores->count);
-        return false;
-    }
     return true;
+}
+
+void
+run_cores_share(const run_cores *cores, uint32_t rank, uint32_t nranks, bool only_first,
+                cpu_set_t *part)
+{
+    CPU_ZERO(part);
+    CPU_SET(cores->processor[rank], part);
+    for (uint32_t i = rank + nranks; i < cores->count && !only_first; i += nranks) {
+        CPU_SET(cores->processor[i], part);
+    }
 }

@@ -42,8 +42,8 @@ static const char help_text[] =
     "      --timeout SECONDS  end the job after this time; the exit code is then 124\n"
     "      --port PORT     MASTER_PORT (one that is free)\n"
     "      --env NAME=VALUE   set a variable for all ranks; may be repeated\n"
-    "      --bind none|core   core: rank r on the r-th core, if there are enough "
-    "(none)\n"
+    "      --bind share|core|none   share: each rank its part of the cores, if there\n"
+    "                      are enough; core: one core each (share)\n"
     "      --json          one line of JSON about all ranks on stderr at the end\n"
     "      --help, --version\n"
     "\n"
@@ -133,12 +133,14 @@ take_setting(char *setting, run_options *options)
 static int
 take_bind(const char *value, run_options *options)
 {
-    if (strcmp(value, "none") == 0) {
+    if (strcmp(value, "share") == 0) {
+        options->bind = RUN_BIND_SHARE;
+    } else if (strcmp(value, "none") == 0) {
         options->bind = RUN_BIND_NONE;
     } else if (strcmp(value, "core") == 0) {
         options->bind = RUN_BIND_CORE;
     } else {
-        return misuse("--bind needs none or core", value);
+        return misuse("--bind needs share, core or none", value);
     }
     return RUN_GO_ON;
 }

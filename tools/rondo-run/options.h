@@ -18,7 +18,7 @@
 
 #define RUN_RANKS_MAX 4096
 
-typedef enum run_bind { RUN_BIND_NONE, RUN_BIND_CORE } run_bind;
+typedef enum run_bind { RUN_BIND_SHARE, RUN_BIND_NONE, RUN_BIND_CORE } run_bind;
 
 typedef struct run_options {
     uint32_t nranks;

@@ -16,15 +16,10 @@ redirect(int from, int to)
 }
 
 static int
-bind_to(uint32_t processor)
+bind_to(const cpu_set_t *processors)
 {
-    if (processor == RUN_ANY_PROCESSOR) {
-        return 0;
-    }
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(processor, &one);
-    return sched_setaffinity(0, sizeof(one), &one);
+    return processors == NULL ? 0
+                              : sched_setaffinity(0, sizeof(*processors), processors);
 }
 
 /* Runs in the child on the parent's memory: system calls only, no return on success. */
@@ -42,7 +37,7 @@ become(const run_start *start, pid_t launcher)
         redirect(start->output, STDOUT_FILENO) != 0 ||
         redirect(start->errors, STDERR_FILENO) != 0 ||
         setrlimit(RLIMIT_NOFILE, &start->descriptors) != 0 ||
-        bind_to(start->processor) != 0 ||
+        bind_to(start->processors) != 0 ||
         sigprocmask(SIG_SETMASK, &start->mask, NULL) != 0) {
         return errno;
     }

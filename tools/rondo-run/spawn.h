@@ -2,13 +2,11 @@
 #ifndef RONDO_RUN_SPAWN_H
 #define RONDO_RUN_SPAWN_H
 
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
-
-/* For run_start.processor: not bound. */
-#define RUN_ANY_PROCESSOR UINT32_MAX
 
 /* How one rank is to be started; descriptors of -1 are left as they are. */
 typedef struct run_start {
@@ -18,8 +16,8 @@ typedef struct run_start {
     int input;
     int output;
     int errors;
-    uint32_t processor;
-    sigset_t mask; /* as it was when rondo-run was started */
+    const cpu_set_t *processors; /* null: not bound */
+    sigset_t mask;               /* as it was when rondo-run was started */
     struct rlimit descriptors;
 } run_start;
 

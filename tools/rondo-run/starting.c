@@ -84,13 +84,31 @@ say_start_error(run_job *job, uint32_t rank, int error)
     job->start_error = RUN_EXIT_CANNOT_EXECUTE;
 }
 
+/* Whether ranks are bound. Several ranks on one processor would only wait for each
+ * other, so with too few of them nothing is; who asked for more than the default is
+ * told. */
+static bool
+find_cores(run_job *job, run_cores *cores)
+{
+    const uint32_t nranks = job->options->nranks;
+
+    if (job->options->bind == RUN_BIND_NONE || !run_cores_find(cores)) {
+        return false;
+    }
+    if (nranks > cores->count && job->options->bind == RUN_BIND_CORE) {
+        run_say(job, "--bind core: %u ranks but %u processors: not bound", nranks,
+                cores->count);
+    }
+    return nranks <= cores->count;
+}
+
 void
 run_start_ranks(run_job *job)
 {
     const uint32_t nranks = job->options->nranks;
     static run_cores cores;
-    const bool bound =
-        job->options->bind == RUN_BIND_CORE && run_cores_find(nranks, &cores);
+    cpu_set_t part;
+    const bool bound = find_cores(job, &cores);
     run_start start = {
         .path = job->path, .arguments = job->options->command, .mask = job->mask};
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -101,7 +119,11 @@ run_start_ranks(run_job *job)
     allow_descriptors(job, &start.descriptors);
     for (uint32_t rank = 0; rank < nranks; rank++) {
         start.input = input_of(rank, nothing);
-        start.processor = bound ? cores.processor[rank] : RUN_ANY_PROCESSOR;
+        if (bound) {
+            run_cores_share(&cores, rank, nranks, job->options->bind == RUN_BIND_CORE,
+                            &part);
+            start.processors = &part;
+        }
         const int error = start_rank(job, &start, rank);
         if (error != 0) {
             say_start_error(job, rank, error);

@@ -125,8 +125,8 @@ span_of(const rondo_shm *shm, uint64_t offset, uint64_t bytes)
                        : (struct span){0, run, left + run};
 }
 
-/* How far a store is reserved when it must reach to `end` and does to `reserved`: twice as
- * far each time, since every call asks the system how much memory there is. */
+/* How far a store is reserved when it must reach to `end` and does to `reserved`: twice
+ * as far each time, since every call asks the system how much memory there is. */
 static uint64_t
 next_reserve(const rondo_shm *shm, uint64_t reserved, uint64_t end)
 {

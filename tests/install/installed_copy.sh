@@ -29,7 +29,7 @@ gcc -std=c11 "${warnings[@]}" "$example" $flags $archive -o "$scratch/c_static"
 g++ -std=c++11 "${warnings[@]}" "$user/user.cc" $flags $shared -o "$scratch/cc_shared"
 g++ -std=c++11 "${warnings[@]}" "$user/user.cc" $flags $archive -o "$scratch/cc_static"
 
-cmake -S "$user" -B "$scratch/cmake" -DCMAKE_PREFIX_PATH="$copy" \
+cmake -G Ninja -S "$user" -B "$scratch/cmake" -DCMAKE_PREFIX_PATH="$copy" \
     -DEXAMPLE="$example" >"$scratch/cmake.log" 2>&1 || fail "$(cat "$scratch/cmake.log")"
 cmake --build "$scratch/cmake" >"$scratch/cmake.log" 2>&1 ||
     fail "$(cat "$scratch/cmake.log")"

@@ -15,10 +15,15 @@
 #define RESULT_BYTES (sizeof(rondo_result) + RANKS * CARD_BYTES)
 
 static const rondo_key secret = {{7}};
+static const rondo_key other_secret = {{8}};
+
+/* Bits of the first byte; the lowest two are the state to begin in. */
+#define HONEST  4 /* signed with the right secret, else with another */
+#define ALTERED 8 /* the last byte is changed after that */
 
 /* Makes hashes of frames right, so that what is behind them is reached. */
 static void
-sign(rondo_nonces *nonces, uint8_t *data, size_t bytes)
+sign(const rondo_key *key, const rondo_nonces *nonces, uint8_t *data, size_t bytes)
 {
     rondo_frame frame;
 
@@ -27,7 +32,7 @@ sign(rondo_nonces *nonces, uint8_t *data, size_t bytes)
         const size_t left = bytes - sizeof frame;
         const size_t body = frame.body_bytes < left ? frame.body_bytes : left;
         rondo_wire_body_hash(data + sizeof frame, body, frame.body_hash);
-        rondo_wire_frame_sign(&secret, nonces, &frame);
+        rondo_wire_frame_sign(key, nonces, &frame);
         memcpy(data, &frame, sizeof frame);
         data += sizeof frame + body;
         bytes -= sizeof frame + body;
@@ -52,7 +57,6 @@ check(rondo_status status, const rondo_cards *cards, bool honest)
     }
 }
 
-/* The first byte: state to begin in, and whether frames are signed. */
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
@@ -75,16 +79,21 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
                           RONDO_OK &&
                       socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0,
                   "a start");
-    const bool honest = (data[0] & 4) != 0;
+    const bool honest = (data[0] & HONEST) != 0;
+    const bool altered =
+        (data[0] & ALTERED) != 0 && bytes - 1 == sizeof(rondo_frame) + RESULT_BYTES;
     here->fd = ends[0];
     here->state = states[(data[0] & 3) % 3];
     here->wake_ns = RONDO_NEVER;
-    if (honest && here->state != STATE_GREETING) {
-        sign(&here->nonces, copy, bytes - 1);
+    if (here->state != STATE_GREETING) {
+        sign(honest ? &secret : &other_secret, &here->nonces, copy, bytes - 1);
+    }
+    if (altered) {
+        copy[bytes - 2] ^= 1;
     }
     replay_insist(write(ends[1], copy, bytes - 1) == (ssize_t)(bytes - 1), "room");
     (void)shutdown(ends[1], SHUT_WR);
-    check(rondo_rendezvous_poll(here, &cards), &cards, honest);
+    check(rondo_rendezvous_poll(here, &cards), &cards, honest && !altered);
     rondo_rendezvous_destroy(here);
     (void)close(ends[1]);
     return 0;
@@ -121,22 +130,25 @@ replay_seed(uint32_t number, uint8_t *data)
         memcpy(data + 1, &greeting, sizeof greeting);
         return 1 + sizeof greeting;
     case 1:
-        data[0] = 1 | 4;
+        data[0] = 1 | HONEST;
         return 1 + add_frame(RONDO_FRAME_REFUSED, NULL, 0, data + 1);
     case 2: {
-        data[0] = 1 | 4;
+        data[0] = 1 | HONEST;
         const size_t used = add_frame(RONDO_FRAME_WELCOME, NULL, 0, data + 1);
         return 1 + used +
                add_frame(RONDO_FRAME_RESULT, body, sizeof body, data + 1 + used);
     }
     case 3:
-        data[0] = 2 | 4;
+        data[0] = 2 | HONEST;
         return 1 + add_frame(RONDO_FRAME_FAILURE, failure, sizeof failure, data + 1);
     case 4:
         data[0] = 2;
         return 1 + add_frame(RONDO_FRAME_RESULT, body, sizeof body, data + 1);
     case 5:
-        data[0] = 2 | 4;
+        data[0] = 2 | HONEST;
+        return 1 + add_frame(RONDO_FRAME_RESULT, body, sizeof body, data + 1);
+    case 6:
+        data[0] = 2 | HONEST | ALTERED;
         return 1 + add_frame(RONDO_FRAME_RESULT, body, sizeof body, data + 1);
     default:
         return 0;

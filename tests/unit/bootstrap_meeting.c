@@ -7,9 +7,13 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -261,6 +265,49 @@ nobody_serves(void **state)
     (void)close(hold);
 }
 
+/* Where the kernel has two local ports to give, a rank that knocks at one of them gets
+ * that very one, and is connected to itself. */
+static int
+knock_at_ourselves(void)
+{
+    struct ifreq loopback = {.ifr_name = "lo"};
+
+    if (unshare(CLONE_NEWNET) != 0) {
+        return 77;
+    }
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    loopback.ifr_flags = IFF_UP;
+    FILE *const range = fopen("/proc/sys/net/ipv4/ip_local_port_range", "we");
+    if (range == NULL || ioctl(fd, SIOCSIFFLAGS, &loopback) != 0 ||
+        fprintf(range, "40000 40001\n") < 0 || fclose(range) != 0) {
+        return 77;
+    }
+    meet_init(2, 40000, 7, 1500, ranks);
+    meet_start(&ranks[1]);
+    meet_join(&ranks[1]);
+    return strstr(ranks[1].text, "nobody answers at 127.0.0.1:40000") != NULL ? 0 : 1;
+}
+
+static void
+connected_to_ourselves(void **state)
+{
+    int how = 0;
+
+    (void)state;
+#if defined(__SANITIZE_THREAD__)
+    skip(); /* Forks from a process with threads. */
+#endif
+    const pid_t child = fork();
+    if (child == 0) {
+        _exit(knock_at_ourselves());
+    }
+    assert_int_equal(waitpid(child, &how, 0), child);
+    if (WIFEXITED(how) && WEXITSTATUS(how) == 77) {
+        skip();
+    }
+    assert_int_equal(how, 0);
+}
+
 /* The server's deadline is far, a rank's is near: it still hears who is missing. */
 static void
 each_rank_has_its_deadline(void **state)
@@ -430,6 +477,7 @@ main(void)
         cmocka_unit_test(missing_ranks_are_named),
         cmocka_unit_test(lists_are_short),
         cmocka_unit_test(nobody_serves),
+        cmocka_unit_test(connected_to_ourselves),
         cmocka_unit_test(each_rank_has_its_deadline),
         cmocka_unit_test(giving_up_ends_it_for_all),
         cmocka_unit_test(again_after_a_failure),

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -493,6 +494,92 @@ removing_waits(void **state)
     rondo_service_release(service);
 }
 
+typedef struct swapper {
+    rondo_service *service;
+    int fd;
+    struct swapper *other;
+    _Atomic bool *swapped;
+    _Atomic bool stale; /* called for what happened to the number before */
+} swapper;
+
+static void
+must_not_come(int fd, uint32_t events, void *user)
+{
+    swapper *const self = user;
+
+    (void)fd;
+    (void)events;
+    self->stale = true;
+}
+
+/* Whichever of two is called first takes the other away, and its number for a
+ * descriptor that is not ready. */
+static void
+swap_the_other(int fd, uint32_t events, void *user)
+{
+    swapper *const self = user;
+    uint64_t count = 0;
+
+    (void)events;
+    (void)read(fd, &count, sizeof count);
+    if (*self->swapped) {
+        return;
+    }
+    const int number = self->other->fd;
+    rondo_service_poll_remove(self->service, number);
+    (void)close(number);
+    const int fresh = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (fresh != number) {
+        (void)dup3(fresh, number, O_CLOEXEC);
+        (void)close(fresh);
+    }
+    (void)!rondo_service_poll_add(self->service, number, EPOLLIN, must_not_come,
+                                  self->other);
+    *self->swapped = true;
+}
+
+static void
+a_number_used_again(void **state)
+{
+    rondo_service *service = NULL;
+
+    (void)state;
+    assert_int_equal(rondo_service_acquire(&service), RONDO_OK);
+    for (uint32_t round = 0; round < 20; round++) {
+        sink blocker = {.service = service, .hold_ms = 20};
+        swapper two[2];
+        _Atomic bool swapped = false;
+        const int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+        assert_int_equal(
+            rondo_service_poll_add(service, fd, EPOLLIN, take_in, &blocker), RONDO_OK);
+        while (!blocker.inside && blocker.readable == 0) {
+            (void)usleep(50);
+        }
+        for (uint32_t i = 0; i < 2; i++) {
+            two[i] = (swapper){.service = service,
+                               .fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK),
+                               .other = &two[1 - i],
+                               .swapped = &swapped};
+            assert_int_equal(rondo_service_poll_add(service, two[i].fd, EPOLLIN,
+                                                    swap_the_other, &two[i]),
+                             RONDO_OK);
+        }
+        for (uint32_t i = 0; i < 2000 && !swapped; i++) {
+            (void)usleep(1000);
+        }
+        assert_true(swapped);
+        sleep_ms(2);
+        for (uint32_t i = 0; i < 2; i++) {
+            rondo_service_poll_remove(service, two[i].fd);
+            (void)close(two[i].fd);
+            assert_false(two[i].stale);
+        }
+        rondo_service_poll_remove(service, fd);
+        (void)close(fd);
+    }
+    rondo_service_release(service);
+}
+
 typedef struct last_user {
     rondo_service *service;
     int fd;
@@ -575,6 +662,7 @@ main(void)
         cmocka_unit_test(pollers_are_called),
         cmocka_unit_test(alarms_come_when_asked),
         cmocka_unit_test(removing_waits),
+        cmocka_unit_test(a_number_used_again),
         cmocka_unit_test(the_last_release_may_come_from_inside),
         cmocka_unit_test(derived_secrets),
     };

@@ -26,7 +26,7 @@ static const controller old = {"/sys/fs/cgroup/memory", "memory.limit_in_bytes",
 static bool
 read_row(const char *path, const char *row, uint64_t *value)
 {
-    char line[128];
+    char line[128] = ""; /* compared in words, also behind its end */
     const size_t row_bytes = strlen(row);
     unsigned long long number = 0;
     bool found = false;
@@ -36,11 +36,14 @@ read_row(const char *path, const char *row, uint64_t *value)
         return false;
     }
     while (!found && fgets(line, sizeof line, file) != NULL) {
-        const char behind = line[row_bytes < sizeof line ? row_bytes : 0];
-        const bool whole = row_bytes == 0 || behind == ' ' || behind == ':';
-        found = strncmp(line, row, row_bytes) == 0 && whole &&
-                sscanf(line + row_bytes, "%*[: ]%llu", &number) == 1;
-        found = found || (row_bytes == 0 && sscanf(line, "%llu", &number) == 1);
+        const char *const behind = line + row_bytes;
+
+        if (row_bytes == 0) {
+            found = sscanf(line, "%llu", &number) == 1;
+        } else if (strncmp(line, row, row_bytes) == 0) {
+            found = (*behind == ' ' || *behind == ':') &&
+                    sscanf(behind, "%*[: ]%llu", &number) == 1;
+        }
     }
     (void)fclose(file);
     *value = number;

@@ -21,10 +21,23 @@ typedef struct level {
     uint64_t resident_kib;
 } level;
 
+/* The service thread may still be at the last communicator's end: wait until nothing has
+ * changed for a while. */
 static level
 level_take(void)
 {
-    return (level){leftover_take(), leftover_resident_kib()};
+    leftover held = leftover_take();
+
+    for (int calm = 0, looks = 0; calm < 10 && looks < 500; looks++) {
+        rank_pause(5);
+        const leftover now = leftover_take();
+
+        calm = now.descriptors == held.descriptors && now.threads == held.threads
+                   ? calm + 1
+                   : 0;
+        held = now;
+    }
+    return (level){held, leftover_resident_kib()};
 }
 
 static bool

@@ -21,8 +21,8 @@ typedef struct level {
     uint64_t resident_kib;
 } level;
 
-/* The service thread may still be at the last communicator's end: wait until nothing has
- * changed for a while. */
+/* The service thread may still be at the last communicator's end: wait until nothing
+ * has changed for a while. */
 static level
 level_take(void)
 {

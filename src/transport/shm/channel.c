@@ -201,19 +201,6 @@ fill_cell(const rondo_shm_outlet *outlet, uint64_t token, uint64_t bytes,
     return cell;
 }
 
-/* Have the line of `at` ready to be written. By hand: compilers only read it ahead,
- * unless they are told of a processor that has the instruction, which every one of 64
- * bits has or skips. */
-static inline void
-fetch_to_write(const void *at)
-{
-#if defined(__x86_64__)
-    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)at));
-#else
-    __builtin_prefetch(at, 1);
-#endif
-}
-
 /* Release: whoever sees the stamp sees the cell and the store. */
 static void
 post(rondo_shm_outlet *outlet, struct rondo_shm_cell *cell)
@@ -222,7 +209,7 @@ post(rondo_shm_outlet *outlet, struct rondo_shm_cell *cell)
     atomic_store_explicit(&cell->stamp, outlet->position, memory_order_release);
     rondo_shm_nudge(outlet->desk);
     /* The next piece's cell is fetched for writing while nobody waits for it. */
-    fetch_to_write(&outlet->cells[outlet->position & outlet->cell_mask]);
+    rondo_shm_fetch(&outlet->cells[outlet->position & outlet->cell_mask]);
 }
 
 /* The last piece of a message, short enough for a cell. */

@@ -9,7 +9,8 @@
  * First program: examples/all_reduce.c. Caveats worth knowing before the first run:
  *   - all ranks make the same collective calls in the same order;
  *   - after an error of the broken group only abort and destroy are left;
- *   - nothing moves outside a call unless a progress thread was asked for.
+ *   - nothing moves outside a call: test, wait or rondo_comm_progress move what is
+ *     in flight.
  */
 #ifndef RONDO_RONDO_H
 #define RONDO_RONDO_H

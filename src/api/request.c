@@ -132,7 +132,6 @@ query_of(const rondo_request *request, bool mapped)
     const rondo_tune_query query = {
         .coll = &request->coll,
         .element_bytes = rondo_width(request->dtype),
-        .cores = comm->cores,
         .segment_bytes = comm->settings.segment_bytes,
         .mapped = mapped,
         .forced = &comm->forced,

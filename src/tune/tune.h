@@ -21,7 +21,6 @@ typedef struct rondo_tune_forced {
 typedef struct rondo_tune_query {
     const rondo_coll *coll; /* its `segment` is ignored */
     uint64_t element_bytes;
-    uint32_t cores;         /* that all ranks share */
     uint64_t segment_bytes; /* RONDO_SEGMENT; 0: by size */
     bool mapped;            /* all buffers of all ranks are mapped */
     const rondo_tune_forced *forced;

@@ -14,7 +14,7 @@
 /* How a segment is laid out; equal on all ranks that share it. */
 typedef struct rondo_shm_layout {
     uint32_t nlocal;      /* ranks that share the segment */
-    uint32_t slots;       /* chunks in flight per channel; 2 at least */
+    uint32_t slots;       /* chunks that a channel's store holds; 2 at least */
     uint32_t cells;       /* pieces in flight per channel; a power of two, 2 at least */
     uint64_t chunk_bytes; /* of the longest piece; a multiple of 64 */
 } rondo_shm_layout;

@@ -123,7 +123,8 @@ rondo_id_read(const rondo_unique_id *id, rondo_meeting *meeting)
 rondo_status
 rondo_meeting_open_id(uint64_t timeout_ms, rondo_unique_id *id)
 {
-    const char *const host = rondo_config_text(RONDO_CONFIG_INTERFACE);
+    const char *const wanted = rondo_config_text(RONDO_CONFIG_INTERFACE);
+    const char *const host = strcmp(wanted, "auto") == 0 ? "127.0.0.1" : wanted;
     rondo_server_spec spec = {.port = 0, .deadline_ns = rondo_deadline_ns(timeout_ms)};
     rondo_place place;
 

@@ -110,6 +110,53 @@ RONDO_MUST_USE rondo_status
 rondo_board_offer(const rondo_board *board, uint32_t rank, uint64_t sequence,
                   rondo_offer *offer);
 
+/*
+ * More than one host. Each host has a board of its own with lines for all ranks; what
+ * ranks elsewhere would have written is written by links.h, one writer per line again.
+ */
+#define RONDO_BOARD_WIRE_MAX       1000
+#define RONDO_BOARD_INTERFACES_MAX 128
+#define RONDO_BOARD_SIGNATURES     8
+
+/* rondo_board_wire_set, rondo_board_wire - the address of a rank's wire, opaque here.
+ * RONDO_BUSY: not there yet. Set once, before RONDO_JOINED. `bytes` is the room, then
+ * the length. */
+void
+rondo_board_wire_set(rondo_board *board, const void *address, size_t bytes);
+RONDO_MUST_USE rondo_status
+rondo_board_wire(const rondo_board *board, uint32_t rank, void *address, size_t *bytes);
+
+/* rondo_board_pulse_set - by the service thread of `rank`'s process, when asked whether
+ * it is there; rondo_board_pulse - changes with every such answer. */
+void
+rondo_board_pulse_set(rondo_board *board, uint32_t rank, uint64_t pulse);
+uint64_t
+rondo_board_pulse(const rondo_board *board, uint32_t rank);
+
+/* All that travels of a rank's lines, plain bytes. */
+typedef struct rondo_board_line {
+    uint32_t presence;
+    uint32_t peer; /* whom it waits for */
+    uint64_t pulse;
+    uint64_t entered;  /* operation it is in or has last finished */
+    uint64_t finished; /* the last one it has finished */
+    uint64_t standing_of;
+    uint64_t step;
+    uint64_t sequences[RONDO_BOARD_SIGNATURES]; /* 0: none */
+    rondo_signature signatures[RONDO_BOARD_SIGNATURES];
+} rondo_board_line;
+
+/* rondo_board_export, rondo_board_import - read and write all of it. Imports are checked
+ * like everything that comes from outside, and never turn back what only grows. */
+void
+rondo_board_export(const rondo_board *board, uint32_t rank, rondo_board_line *line);
+RONDO_MUST_USE rondo_status
+rondo_board_import(rondo_board *board, uint32_t rank, const rondo_board_line *line);
+/* rondo_board_wire_import - the wire address of a rank elsewhere. */
+void
+rondo_board_wire_import(rondo_board *board, uint32_t rank, const void *address,
+                        size_t bytes);
+
 /* rondo_board_break - say why; the first caller wins, true for it. From any thread. */
 bool
 rondo_board_break(rondo_board *board, const rondo_breakage *breakage);

@@ -12,7 +12,6 @@
 #define RONDO_CONFIG_ROWS(ROW)                                                         \
     ROW(RANK, "RANK", NUMBER, "", 0, "this process's rank")                            \
     ROW(WORLD_SIZE, "WORLD_SIZE", NUMBER, "", 0, "number of ranks")                    \
-    ROW(LOCAL_RANK, "LOCAL_RANK", NUMBER, "", 0, "rank within this machine")           \
     ROW(MASTER_ADDR, "MASTER_ADDR", TEXT, "127.0.0.1", 0, "where rank 0 listens")      \
     ROW(MASTER_PORT, "MASTER_PORT", NUMBER, "", 0, "its port")                         \
     ROW(PORT, "RONDO_PORT", NUMBER, "", 0, "rendezvous port, instead of MASTER_PORT")  \

@@ -15,7 +15,7 @@
 typedef struct rondo_meeting {
     uint32_t rank;
     uint32_t nranks;
-    char host[256]; /* name or address of the meeting point */
+    char host[256]; /* name or address of the meeting point, without brackets */
     uint16_t port;
     bool serve;       /* this rank's process opens the meeting point */
     bool by_id;       /* came from a unique id (for messages) */
@@ -72,8 +72,14 @@ void
 rondo_rendezvous_destroy(rondo_rendezvous *rendezvous);
 
 /* rondo_host_key - equal for processes that may share memory and abstract sockets
- * (same boot, same network namespace, same user). */
+ * (same boot, same network namespace, same user, same RONDO_HOST_ID). */
 void
 rondo_host_key(rondo_name *key);
+
+/* rondo_host_name - what sentences call this host: RONDO_HOST_ID, or the host's name;
+ * printable, cut to fit, never empty. RONDO_HOST_NAME_BYTES hold any. */
+#define RONDO_HOST_NAME_BYTES 65
+void
+rondo_host_name(char *text, size_t text_bytes);
 
 #endif /* BOOTSTRAP_BOOTSTRAP_H */

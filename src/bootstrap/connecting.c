@@ -11,101 +11,127 @@
 
 #define PAUSE_MOST_NS (50 * RONDO_NS_PER_MS)
 
-/* A reset instead of an orderly end: nothing lingers to block the next meeting. */
-void
-rondo_rendezvous_disconnect(rondo_rendezvous *here)
-{
-    const struct linger reset = {.l_onoff = 1, .l_linger = 0};
+/* An address begins this long after the one before it, unless that has failed. */
+#define STAGGER_NS (100 * RONDO_NS_PER_MS)
 
-    if (here->fd >= 0) {
-        (void)setsockopt(here->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
-        (void)close(here->fd);
-        here->fd = -1;
+/* One attempt. Longer than it takes to hear that nobody has the address; the kernel
+ * itself would ask ever more seldom, for two minutes. */
+#define ATTEMPT_MS 4000
+
+/* A host without a way to any of the addresses may be getting one just now. */
+#define UNREACHABLE_MS 5000
+
+/* A reset instead of an orderly end: nothing lingers to block the next meeting. */
+static void
+reset(int *fd)
+{
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+
+    if (*fd >= 0) {
+        (void)setsockopt(*fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+        (void)close(*fd);
+        *fd = -1;
     }
 }
 
-/* Comes again after a pause that doubles with every round over all addresses. */
-static rondo_status
-come_again(rondo_rendezvous *here)
+void
+rondo_rendezvous_disconnect(rondo_rendezvous *here)
 {
-    rondo_rendezvous_disconnect(here);
-    here->state = STATE_PAUSE;
-    here->wake_ns = rondo_now_ns();
-    here->place = (here->place + 1) % here->places.count;
-    if (here->place == 0) {
-        here->wake_ns += here->pause_ns;
-        here->pause_ns =
-            here->pause_ns < PAUSE_MOST_NS / 2 ? here->pause_ns * 2 : PAUSE_MOST_NS;
+    for (uint32_t i = 0; i < here->places.count; i++) {
+        reset(&here->attempts[i].fd);
+    }
+    reset(&here->fd);
+}
+
+void
+rondo_rendezvous_set_out(rondo_rendezvous *here)
+{
+    here->state = STATE_REACHING;
+    here->start_ns = rondo_now_ns();
+    for (uint32_t i = 0; i < here->places.count; i++) {
+        here->attempts[i] = (rondo_attempt){.fd = -1,
+                                            .wake_ns = here->start_ns + i * STAGGER_NS,
+                                            .pause_ns = RONDO_NS_PER_MS};
+    }
+}
+
+/* Comes again after a pause that doubles; the next address need not wait for it. */
+static rondo_status
+come_again(rondo_rendezvous *here, uint32_t i, int failed)
+{
+    rondo_attempt *const attempt = &here->attempts[i];
+    rondo_attempt *const next = attempt + 1;
+    const uint64_t now = rondo_now_ns();
+
+    reset(&attempt->fd);
+    attempt->failed = failed;
+    attempt->wake_ns = now + attempt->pause_ns;
+    attempt->pause_ns =
+        attempt->pause_ns < PAUSE_MOST_NS / 2 ? attempt->pause_ns * 2 : PAUSE_MOST_NS;
+    if (i + 1 < here->places.count && next->fd < 0 && next->failed == 0) {
+        next->wake_ns = now;
     }
     return RONDO_BUSY;
 }
 
 static rondo_status
-open_socket(rondo_rendezvous *here)
+begin_connect(rondo_rendezvous *here, uint32_t i)
 {
-    const rondo_place *const place = &here->places.at[here->place];
+    const rondo_place *const place = &here->places.at[i];
+    rondo_attempt *const attempt = &here->attempts[i];
     const int yes = 1;
 
-    here->fd =
+    attempt->fd =
         socket(place->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (here->fd < 0) {
-        return rondo_error_errno(RONDO_ERR_SYSTEM, errno,
-                                 "a socket to reach %s could not be opened",
-                                 here->where);
+    attempt->unreachable = attempt->fd < 0 && errno == EAFNOSUPPORT;
+    if (attempt->unreachable) {
+        return come_again(here, i, EAFNOSUPPORT);
     }
-    (void)setsockopt(here->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    if (attempt->fd < 0) {
+        (void)rondo_error_errno(RONDO_ERR_SYSTEM, errno,
+                                "a socket to reach %s could not be opened",
+                                here->where);
+        return rondo_rendezvous_failed(here, RONDO_ERR_SYSTEM);
+    }
+    (void)setsockopt(attempt->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     /* Should the kernel give us the meeting point's own port, it can still be bound. */
-    (void)setsockopt(here->fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    return RONDO_OK;
-}
-
-static rondo_status
-begin_connect(rondo_rendezvous *here)
-{
-    const rondo_place *const place = &here->places.at[here->place];
-    const rondo_status status = open_socket(here);
-
-    if (status != RONDO_OK) {
-        return rondo_rendezvous_failed(here, status);
-    }
+    (void)setsockopt(attempt->fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     const int failed =
-        connect(here->fd, (const struct sockaddr *)&place->address, place->bytes);
+        connect(attempt->fd, (const struct sockaddr *)&place->address, place->bytes);
     if (failed != 0 && errno != EINPROGRESS && errno != EINTR) {
-        here->last_errno = errno;
-        return come_again(here);
+        attempt->unreachable = errno != ECONNREFUSED;
+        return come_again(here, i, errno);
     }
-    here->state = STATE_CONNECTING;
+    attempt->wake_ns = rondo_deadline_ns(ATTEMPT_MS);
     return RONDO_OK;
 }
 
 /* A connection to a free port of this machine can meet itself. */
 static bool
-is_ourselves(const rondo_rendezvous *here)
+is_ourselves(int fd)
 {
     struct sockaddr_storage near = {0};
     struct sockaddr_storage far = {0};
     socklen_t near_bytes = sizeof near;
     socklen_t far_bytes = sizeof far;
 
-    return getsockname(here->fd, (struct sockaddr *)&near, &near_bytes) == 0 &&
-           getpeername(here->fd, (struct sockaddr *)&far, &far_bytes) == 0 &&
+    return getsockname(fd, (struct sockaddr *)&near, &near_bytes) == 0 &&
+           getpeername(fd, (struct sockaddr *)&far, &far_bytes) == 0 &&
            near_bytes == far_bytes && memcmp(&near, &far, near_bytes) == 0;
 }
 
-rondo_status
-rondo_rendezvous_connect(rondo_rendezvous *here)
+/* The one that answered is taken, the others are left where they are. */
+static rondo_status
+take(rondo_rendezvous *here, uint32_t i)
 {
-    struct pollfd ready = {.fd = here->fd, .events = POLLOUT};
-    int failed = 0;
-    socklen_t bytes = sizeof failed;
-
-    if (poll(&ready, 1, 0) <= 0) {
-        return RONDO_BUSY;
-    }
-    (void)getsockopt(here->fd, SOL_SOCKET, SO_ERROR, &failed, &bytes);
-    if (failed != 0 || is_ourselves(here)) {
-        here->last_errno = failed != 0 ? failed : ECONNREFUSED;
-        return come_again(here);
+    here->fd = here->attempts[i].fd;
+    here->attempts[i].fd = -1;
+    here->place = i;
+    for (uint32_t k = 0; k < here->places.count; k++) {
+        if (here->attempts[k].fd >= 0) {
+            reset(&here->attempts[k].fd);
+            here->attempts[k].wake_ns = rondo_now_ns();
+        }
     }
     here->state = STATE_GREETING;
     here->in_bytes = 0;
@@ -113,13 +139,60 @@ rondo_rendezvous_connect(rondo_rendezvous *here)
     return RONDO_OK;
 }
 
-rondo_status
-rondo_rendezvous_pause(rondo_rendezvous *here)
+static rondo_status
+try_place(rondo_rendezvous *here, uint32_t i)
 {
-    if (rondo_now_ns() < here->wake_ns) {
-        return RONDO_BUSY;
+    rondo_attempt *const attempt = &here->attempts[i];
+    const bool due = rondo_now_ns() >= attempt->wake_ns;
+    int failed = 0;
+    socklen_t bytes = sizeof failed;
+
+    if (attempt->fd < 0) {
+        return due ? begin_connect(here, i) : RONDO_BUSY;
     }
-    return begin_connect(here);
+    struct pollfd ready = {.fd = attempt->fd, .events = POLLOUT};
+    if (poll(&ready, 1, 0) <= 0) {
+        return due ? come_again(here, i, ETIMEDOUT) : RONDO_BUSY;
+    }
+    (void)getsockopt(attempt->fd, SOL_SOCKET, SO_ERROR, &failed, &bytes);
+    if (failed != 0 || is_ourselves(attempt->fd)) {
+        return come_again(here, i, failed != 0 ? failed : ECONNREFUSED);
+    }
+    return take(here, i);
+}
+
+/* Whether this host has had no way to any of the addresses for a while. */
+static bool
+is_unreachable(const rondo_rendezvous *here)
+{
+    for (uint32_t i = 0; i < here->places.count; i++) {
+        if (!here->attempts[i].unreachable) {
+            return false;
+        }
+    }
+    return rondo_now_ns() - here->start_ns > UNREACHABLE_MS * RONDO_NS_PER_MS;
+}
+
+rondo_status
+rondo_rendezvous_reach(rondo_rendezvous *here)
+{
+    bool begun = false;
+
+    for (uint32_t i = 0; i < here->places.count; i++) {
+        const rondo_status status = try_place(here, i);
+        if (status != RONDO_OK && status != RONDO_BUSY) {
+            return status;
+        }
+        if (here->state != STATE_REACHING) {
+            return RONDO_OK;
+        }
+        begun = begun || status == RONDO_OK;
+    }
+    if (is_unreachable(here)) {
+        return rondo_rendezvous_failed(here, rondo_rendezvous_unreachable(here));
+    }
+    /* On this machine a connection is there as soon as it is begun. */
+    return begun ? RONDO_OK : RONDO_BUSY;
 }
 
 /* The connection has ended or failed. Before the meeting point has proved itself that
@@ -128,13 +201,41 @@ rondo_status
 rondo_rendezvous_cut(rondo_rendezvous *here, int number)
 {
     if (here->state == STATE_WAITING) {
+        const bool silent = number == ETIMEDOUT || number == EHOSTUNREACH;
         (void)rondo_error(RONDO_ERR_START,
-                          "the meeting point %s (%s) went away before all ranks had "
-                          "come",
-                          here->where, here->by_id ? "who made the id" : "rank 0");
+                          "the meeting point %s (%s) %s before all ranks had come",
+                          here->where, here->by_id ? "who made the id" : "rank 0",
+                          silent ? "could no longer be reached" : "went away");
         return rondo_rendezvous_failed(here, RONDO_ERR_START);
     }
     here->was_cut = true;
-    here->last_errno = number;
-    return come_again(here);
+    reset(&here->fd);
+    here->state = STATE_REACHING;
+    return come_again(here, here->place, number);
+}
+
+void
+rondo_rendezvous_sleep(const rondo_rendezvous *here, uint64_t until_ns)
+{
+    struct pollfd ready[RONDO_PLACES_MAX];
+    nfds_t count = 0;
+    uint64_t until = until_ns;
+
+    if (here->state == STATE_REACHING) {
+        for (uint32_t i = 0; i < here->places.count; i++) {
+            const rondo_attempt *const at = &here->attempts[i];
+            until = at->wake_ns < until ? at->wake_ns : until;
+            ready[count++] = (struct pollfd){.fd = at->fd, .events = POLLOUT};
+        }
+    } else {
+        ready[count++] = (struct pollfd){.fd = here->fd, .events = POLLIN};
+        if (here->state == STATE_GREETING && here->wake_ns < until) {
+            until = here->wake_ns;
+        }
+    }
+    const uint64_t now = rondo_now_ns();
+    const uint64_t span = until > now ? until - now : 0;
+    const struct timespec time = {.tv_sec = (time_t)(span / RONDO_NS_PER_S),
+                                  .tv_nsec = (long)(span % RONDO_NS_PER_S)};
+    (void)ppoll(ready, count, &time, NULL);
 }

@@ -1,4 +1,4 @@
-/* host.c - which processes may share memory and abstract sockets. */
+/* host.c - which processes may share memory and abstract sockets, and what to call it. */
 #include <fcntl.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/config.h"
 #include "bootstrap/bootstrap.h"
+#include "bootstrap/wire.h"
 
 /* What must be equal. A piece that cannot be had stays zero: the proof is the sharing
  * itself, this only keeps hopeless attempts away. */
@@ -36,6 +38,8 @@ rondo_host_key(rondo_name *key)
     /* Numbers of processes travel as well, so the pid namespace counts. */
     static const char *const spaces[] = {"/proc/self/ns/net", "/proc/self/ns/pid",
                                          "/proc/self/ns/user"};
+    const char *const given = rondo_config_text(RONDO_CONFIG_HOST_ID);
+    crypto_generichash_state state;
     host_facts facts;
     struct stat space;
 
@@ -51,6 +55,25 @@ rondo_host_key(rondo_name *key)
         }
     }
     facts.uid = getuid();
-    (void)crypto_generichash(key->bytes, sizeof key->bytes,
-                             (const unsigned char *)&facts, sizeof facts, NULL, 0);
+    (void)crypto_generichash_init(&state, NULL, 0, sizeof key->bytes);
+    (void)crypto_generichash_update(&state, (const unsigned char *)&facts,
+                                    sizeof facts);
+    (void)crypto_generichash_update(&state, (const unsigned char *)given,
+                                    strlen(given));
+    (void)crypto_generichash_final(&state, key->bytes, sizeof key->bytes);
+}
+
+void
+rondo_host_name(char *text, size_t text_bytes)
+{
+    const char *const given = rondo_config_text(RONDO_CONFIG_HOST_ID);
+    char name[RONDO_HOST_NAME_BYTES] = "";
+
+    if (given[0] != '\0') {
+        (void)snprintf(name, sizeof name, "%s", given);
+    } else if (gethostname(name, sizeof name - 1) != 0) {
+        name[0] = '\0';
+    }
+    rondo_wire_clean(name, sizeof name);
+    (void)snprintf(text, text_bytes, "%s", name[0] != '\0' ? name : "unnamed host");
 }

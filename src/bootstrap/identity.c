@@ -1,12 +1,10 @@
 /* identity.c - who this rank is and where it meets the others. */
 #include "bootstrap/identity.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/config.h"
 #include "base/error.h"
+#include "bootstrap/address.h"
 #include "bootstrap/wire.h"
 
 /* About a year; more is a slip of units. */
@@ -100,16 +98,14 @@ read_port(uint16_t *port)
 static rondo_status
 read_place(rondo_meeting *meeting)
 {
-    const char *const host = rondo_config_text(RONDO_CONFIG_MASTER_ADDR);
+    rondo_status status =
+        rondo_host_read(rondo_config_variable(RONDO_CONFIG_MASTER_ADDR),
+                        rondo_config_text(RONDO_CONFIG_MASTER_ADDR), meeting->host);
 
-    if (strlen(host) >= sizeof meeting->host) {
-        return rondo_error(RONDO_ERR_ARG,
-                           "MASTER_ADDR is %zu characters long; allowed are %zu",
-                           strlen(host), sizeof meeting->host - 1);
+    if (status == RONDO_OK) {
+        status = read_port(&meeting->port);
     }
-    (void)snprintf(meeting->host, sizeof meeting->host, "%s", host);
     meeting->serve = meeting->rank == 0;
-    const rondo_status status = read_port(&meeting->port);
     return status == RONDO_OK ? rondo_secret_read(&meeting->secret) : status;
 }
 

@@ -168,7 +168,7 @@ rondo_server_join(rondo_guest *guest, const rondo_hello *hello, const void *card
         tell(guest, text);
         return;
     }
-    if (server->fd < 0) {
+    if (server->listeners.fd < 0) {
         rondo_guest_end(guest, RONDO_FRAME_FAILURE);
         return;
     }

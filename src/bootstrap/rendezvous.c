@@ -1,8 +1,6 @@
 /* rendezvous.c - a rank on its way to a meeting, from start to cards or failure. */
 #include "bootstrap/bootstrap.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,24 +21,6 @@ rondo_rendezvous_failed(rondo_rendezvous *here, rondo_status status)
     here->failure_status = status;
     (void)snprintf(here->failure, sizeof here->failure, "%s", rondo_error_text());
     return status;
-}
-
-static rondo_status
-nobody_there(rondo_rendezvous *here)
-{
-    char reason[128];
-
-    if (here->was_cut) {
-        return rondo_error(RONDO_ERR_START,
-                           "%s closes connections at once: whatever listens there "
-                           "does not speak Rondo's protocol",
-                           here->where);
-    }
-    const int number = here->last_errno != 0 ? here->last_errno : ETIMEDOUT;
-    return rondo_error(RONDO_ERR_START,
-                       "nobody answers at %s, where rank %s is to be met (%s)",
-                       here->where, here->by_id ? "that made the id" : "0",
-                       strerror_r(number, reason, sizeof reason));
 }
 
 static rondo_status
@@ -80,7 +60,7 @@ time_up(rondo_rendezvous *here)
                           here->where);
         break;
     default:
-        (void)nobody_there(here);
+        (void)rondo_rendezvous_nobody(here);
         break;
     }
     return rondo_rendezvous_failed(here, RONDO_ERR_START);
@@ -90,10 +70,8 @@ static rondo_status
 step(rondo_rendezvous *here)
 {
     switch (here->state) {
-    case STATE_PAUSE:
-        return rondo_rendezvous_pause(here);
-    case STATE_CONNECTING:
-        return rondo_rendezvous_connect(here);
+    case STATE_REACHING:
+        return rondo_rendezvous_reach(here);
     case STATE_GREETING:
         return rondo_rendezvous_read_greeting(here);
     case STATE_PROVING:
@@ -147,21 +125,11 @@ void
 rondo_rendezvous_wait(rondo_rendezvous *here, uint64_t wait_ns)
 {
     const uint64_t now = rondo_now_ns();
-    uint64_t until = here->deadline_ns;
+    const uint64_t left = here->deadline_ns > now ? here->deadline_ns - now : 0;
 
-    if (here->state >= STATE_DONE) {
-        return;
+    if (here->state < STATE_DONE) {
+        rondo_rendezvous_sleep(here, now + (left < wait_ns ? left : wait_ns));
     }
-    if (here->state == STATE_PAUSE || here->state == STATE_GREETING) {
-        until = here->wake_ns < until ? here->wake_ns : until;
-    }
-    const uint64_t left = until > now ? until - now : 0;
-    const uint64_t span = left < wait_ns ? left : wait_ns;
-    const struct timespec time = {.tv_sec = (time_t)(span / RONDO_NS_PER_S),
-                                  .tv_nsec = (long)(span % RONDO_NS_PER_S)};
-    const bool writes = here->state == STATE_CONNECTING;
-    struct pollfd ready = {.fd = here->fd, .events = writes ? POLLOUT : POLLIN};
-    (void)ppoll(&ready, 1, &time, NULL);
 }
 
 /* A single rank meets nobody. With an id it does go to the meeting point, which would
@@ -193,6 +161,7 @@ find_meeting(const rondo_meeting *meeting, rondo_rendezvous *here)
     if (status != RONDO_OK) {
         return status;
     }
+    rondo_rendezvous_set_out(here);
     if (!rondo_key_given(&meeting->secret) &&
         !rondo_places_are_loopback(&here->places)) {
         return rondo_error(RONDO_ERR_ARG,
@@ -236,11 +205,11 @@ make(const rondo_meeting *meeting, const void *card, uint32_t card_bytes,
     here->job = meeting->job;
     here->by_id = meeting->by_id;
     here->deadline_ns = meeting->deadline_ns;
-    here->pause_ns = RONDO_NS_PER_MS;
     here->card_bytes = card_bytes;
     if (card_bytes > 0) {
         memcpy(here->card, card, card_bytes);
     }
+    (void)snprintf(here->host, sizeof here->host, "%s", meeting->host);
     rondo_host_text(meeting->host, meeting->port, here->where, sizeof here->where);
     *rendezvous = here;
     return RONDO_OK;

@@ -41,13 +41,18 @@ rondo_server_refused(rondo_server *server, const rondo_guest *guest, const char 
     }
 }
 
+static bool
+is_open(const rondo_server *server)
+{
+    return server->listeners.fd >= 0;
+}
+
 void
 rondo_server_close(rondo_server *server)
 {
-    if (server->fd >= 0) {
-        rondo_service_poll_remove(server->service, server->fd);
-        (void)close(server->fd);
-        server->fd = -1;
+    if (is_open(server)) {
+        rondo_service_poll_remove(server->service, server->listeners.fd);
+        rondo_listeners_close(&server->listeners);
     }
 }
 
@@ -68,7 +73,7 @@ rondo_server_drop_unknown(rondo_server *server)
 void
 rondo_server_fail(rondo_server *server, rondo_status status, const char *text)
 {
-    if (server->fd < 0) {
+    if (!is_open(server)) {
         return;
     }
     rondo_server_close(server);
@@ -100,8 +105,8 @@ rondo_server_late(rondo_server *server)
                        "; %u connection%s refused, the last from %s", server->refused,
                        server->refused == 1 ? " was" : "s were", server->refusal);
     }
-    (void)snprintf(text, sizeof text, "waiting for %s at %.100s when time was up%s",
-                   ranks, server->where, refusals);
+    (void)snprintf(text, sizeof text, "waiting for %s at %.100s when time was up%s%s",
+                   ranks, server->where, server->listeners.trap, refusals);
     rondo_server_fail(server, RONDO_ERR_START, text);
 }
 
@@ -120,7 +125,7 @@ free_server(rondo_server *server)
 void
 rondo_server_settle(rondo_server *server)
 {
-    if (server->fd < 0 && server->guests == NULL) {
+    if (!is_open(server) && server->guests == NULL) {
         free_server(server);
     }
 }
@@ -164,10 +169,9 @@ accept_failed(rondo_server *server, int number)
 static void
 accept_some(rondo_server *server)
 {
-    for (uint32_t i = 0; i < ACCEPTS_AT_ONCE && server->fd >= 0; i++) {
-        rondo_place from = {.bytes = sizeof from.address};
-        const int fd = accept4(server->fd, (struct sockaddr *)&from.address,
-                               &from.bytes, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    for (uint32_t i = 0; i < ACCEPTS_AT_ONCE && is_open(server); i++) {
+        rondo_place from;
+        const int fd = rondo_listeners_accept(&server->listeners, &from);
         if (fd < 0) {
             accept_failed(server, errno);
             return;
@@ -191,68 +195,6 @@ server_ready(int fd, uint32_t events, void *user)
     rondo_server_settle(server);
 }
 
-/* 0, or the error number. */
-static int
-listen_at(const rondo_place *wanted, int *listening)
-{
-    const int yes = 1;
-    const int fd = socket(wanted->address.ss_family,
-                          SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-    if (fd < 0) {
-        return errno;
-    }
-    /* Connections of an earlier meeting may not keep us from the port. */
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
-        bind(fd, (const struct sockaddr *)&wanted->address, wanted->bytes) == 0 &&
-        listen(fd, SOMAXCONN) == 0) {
-        *listening = fd;
-        return 0;
-    }
-    const int number = errno;
-    (void)close(fd);
-    return number;
-}
-
-/* A name may have addresses this machine does not: the first that works is taken, but
- * a port that is in use is the user's to know. */
-static rondo_status
-listen_at_one(const rondo_server_spec *spec, int *listening, rondo_place *place)
-{
-    char where[RONDO_PEER_TEXT_BYTES];
-    rondo_places places;
-    const rondo_status status = rondo_places_find(spec->host, spec->port, &places);
-
-    if (status != RONDO_OK) {
-        return status;
-    }
-    if (!rondo_key_given(&spec->secret) && !rondo_places_are_loopback(&places)) {
-        return rondo_error(RONDO_ERR_ARG,
-                           "%s can be reached from other machines: set RONDO_SECRET "
-                           "or RONDO_SECRET_FILE",
-                           spec->host);
-    }
-    uint32_t at = 0;
-    int failed = listen_at(&places.at[0], listening);
-    while (failed != 0 && failed != EADDRINUSE && at + 1 < places.count) {
-        failed = listen_at(&places.at[++at], listening);
-    }
-    if (failed != 0) {
-        rondo_place_text(&places.at[at], where, sizeof where);
-        return rondo_error_errno(RONDO_ERR_SYSTEM, failed,
-                                 "the meeting point %s cannot be opened", where);
-    }
-    place->bytes = sizeof place->address;
-    if (getsockname(*listening, (struct sockaddr *)&place->address, &place->bytes) !=
-        0) {
-        failed = errno;
-        (void)close(*listening);
-        return rondo_error_errno(RONDO_ERR_SYSTEM, failed,
-                                 "the meeting point cannot be opened");
-    }
-    return RONDO_OK;
-}
-
 /* Once it is polled the server is the service thread's, and may have ended before the
  * call returns: nothing of it is touched after that. Our own hold keeps the service. */
 static rondo_status
@@ -266,8 +208,8 @@ start_polling(rondo_server *server, uint64_t deadline_ns)
     }
     status = rondo_service_acquire(&server->service);
     if (status == RONDO_OK) {
-        status = rondo_service_poll_until(service, server->fd, EPOLLIN, server_ready,
-                                          server, deadline_ns);
+        status = rondo_service_poll_until(service, server->listeners.fd, EPOLLIN,
+                                          server_ready, server, deadline_ns);
         if (status != RONDO_OK) {
             rondo_service_release(service);
         }
@@ -280,10 +222,9 @@ rondo_status
 rondo_server_open(const rondo_server_spec *spec, rondo_place *place)
 {
     void *memory = NULL;
-    int listening = -1;
-    rondo_place at;
+    rondo_listeners listeners;
 
-    rondo_status status = listen_at_one(spec, &listening, &at);
+    rondo_status status = rondo_listeners_open(spec, &listeners);
     if (status != RONDO_OK) {
         return status;
     }
@@ -292,21 +233,21 @@ rondo_server_open(const rondo_server_spec *spec, rondo_place *place)
         goto undo_listen;
     }
     rondo_server *const server = memory;
-    server->fd = listening;
+    server->listeners = listeners;
     server->secret = spec->secret;
     server->job = spec->job;
     server->nranks = spec->nranks;
-    rondo_place_text(&at, server->where, sizeof server->where);
+    rondo_place_text(&listeners.place, server->where, sizeof server->where);
     status = start_polling(server, spec->deadline_ns);
     if (status != RONDO_OK) {
         goto undo_memory;
     }
-    *place = at;
+    *place = listeners.place;
     return RONDO_OK;
 
 undo_memory:
     rondo_free(server);
 undo_listen:
-    (void)close(listening);
+    rondo_listeners_close(&listeners);
     return status;
 }

@@ -5,7 +5,7 @@
 #ifndef BOOTSTRAP_SERVER_INSIDE_H
 #define BOOTSTRAP_SERVER_INSIDE_H
 
-#include "bootstrap/server.h"
+#include "bootstrap/listening.h"
 #include "bootstrap/wire.h"
 
 typedef enum rondo_guest_state {
@@ -27,7 +27,7 @@ typedef struct rondo_guest {
     char from[RONDO_PEER_TEXT_BYTES];
     unsigned char in[sizeof(rondo_hello) + RONDO_CARD_BYTES_MAX];
     size_t in_bytes;
-    rondo_frame frame; /* the last one */
+    rondo_wire_frame frame; /* the last one */
     const void *body;
     size_t done_bytes; /* of frame and body */
     bool blocked;      /* waits for room in the socket */
@@ -35,7 +35,7 @@ typedef struct rondo_guest {
 
 typedef struct rondo_server {
     rondo_service *service;
-    int fd; /* -1: the meeting is over, for good or bad */
+    rondo_listeners listeners; /* closed: the meeting is over, for good or bad */
     rondo_key secret;
     rondo_name job;
     char where[RONDO_PEER_TEXT_BYTES];

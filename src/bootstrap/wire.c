@@ -108,7 +108,7 @@ rondo_wire_body_hash(const void *body, size_t body_bytes, unsigned char *hash)
 
 static void
 hash_frame(const rondo_key *secret, const rondo_nonces *nonces,
-           const rondo_frame *frame, unsigned char *mac)
+           const rondo_wire_frame *frame, unsigned char *mac)
 {
     crypto_auth_hmacsha512256_state state;
 
@@ -119,20 +119,20 @@ hash_frame(const rondo_key *secret, const rondo_nonces *nonces,
     (void)crypto_auth_hmacsha512256_update(&state, nonces->client,
                                            sizeof nonces->client);
     (void)crypto_auth_hmacsha512256_update(&state, (const unsigned char *)frame,
-                                           offsetof(rondo_frame, mac));
+                                           offsetof(rondo_wire_frame, mac));
     (void)crypto_auth_hmacsha512256_final(&state, mac);
 }
 
 void
 rondo_wire_frame_sign(const rondo_key *secret, const rondo_nonces *nonces,
-                      rondo_frame *frame)
+                      rondo_wire_frame *frame)
 {
     hash_frame(secret, nonces, frame, frame->mac);
 }
 
 bool
 rondo_wire_frame_signed(const rondo_key *secret, const rondo_nonces *nonces,
-                        const rondo_frame *frame)
+                        const rondo_wire_frame *frame)
 {
     unsigned char mac[RONDO_HASH_BYTES];
 
@@ -141,7 +141,7 @@ rondo_wire_frame_signed(const rondo_key *secret, const rondo_nonces *nonces,
 }
 
 void
-rondo_wire_frame_init(rondo_frame_kind kind, rondo_frame *frame)
+rondo_wire_frame_init(rondo_frame_kind kind, rondo_wire_frame *frame)
 {
     memset(frame, 0, sizeof *frame);
     frame->magic = FRAME_MAGIC;
@@ -149,7 +149,7 @@ rondo_wire_frame_init(rondo_frame_kind kind, rondo_frame *frame)
 }
 
 bool
-rondo_wire_frame_check(const rondo_frame *frame, uint64_t result_bytes)
+rondo_wire_frame_check(const rondo_wire_frame *frame, uint64_t result_bytes)
 {
     if (frame->magic != FRAME_MAGIC) {
         return false;

@@ -58,7 +58,7 @@ typedef enum rondo_frame_kind {
     RONDO_FRAME_REFUSED = 4  /* another secret: the hash cannot be checked; no body */
 } rondo_frame_kind;
 
-typedef struct rondo_frame {
+typedef struct rondo_wire_frame {
     uint32_t magic;
     uint32_t kind;
     uint64_t body_bytes;
@@ -66,7 +66,7 @@ typedef struct rondo_frame {
     uint32_t reserved;
     unsigned char body_hash[RONDO_HASH_BYTES];
     unsigned char mac[RONDO_HASH_BYTES];
-} rondo_frame;
+} rondo_wire_frame;
 
 /* Opens the body of RONDO_FRAME_RESULT. */
 typedef struct rondo_result {
@@ -124,15 +124,15 @@ void
 rondo_wire_body_hash(const void *body, size_t body_bytes, unsigned char *hash);
 void
 rondo_wire_frame_sign(const rondo_key *secret, const rondo_nonces *nonces,
-                      rondo_frame *frame);
+                      rondo_wire_frame *frame);
 bool
 rondo_wire_frame_signed(const rondo_key *secret, const rondo_nonces *nonces,
-                        const rondo_frame *frame);
+                        const rondo_wire_frame *frame);
 /* rondo_wire_frame_check - magic, a known kind, and a body length that fits it. */
 bool
-rondo_wire_frame_check(const rondo_frame *frame, uint64_t result_bytes);
+rondo_wire_frame_check(const rondo_wire_frame *frame, uint64_t result_bytes);
 void
-rondo_wire_frame_init(rondo_frame_kind kind, rondo_frame *frame);
+rondo_wire_frame_init(rondo_frame_kind kind, rondo_wire_frame *frame);
 
 void
 rondo_wire_notice(rondo_notice_kind kind, rondo_notice *notice);

@@ -25,7 +25,7 @@ static const rondo_key other_secret = {{8}};
 static void
 sign(const rondo_key *key, const rondo_nonces *nonces, uint8_t *data, size_t bytes)
 {
-    rondo_frame frame;
+    rondo_wire_frame frame;
 
     while (bytes >= sizeof frame) {
         memcpy(&frame, data, sizeof frame);
@@ -80,8 +80,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
                       socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0,
                   "a start");
     const bool honest = (data[0] & HONEST) != 0;
-    const bool altered =
-        (data[0] & ALTERED) != 0 && bytes - 1 == sizeof(rondo_frame) + RESULT_BYTES;
+    const bool altered = (data[0] & ALTERED) != 0 &&
+                         bytes - 1 == sizeof(rondo_wire_frame) + RESULT_BYTES;
     here->fd = ends[0];
     here->state = states[(data[0] & 3) % 3];
     here->wake_ns = RONDO_NEVER;
@@ -102,7 +102,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 static size_t
 add_frame(rondo_frame_kind kind, const void *body, size_t body_bytes, uint8_t *data)
 {
-    rondo_frame frame;
+    rondo_wire_frame frame;
 
     rondo_wire_frame_init(kind, &frame);
     frame.body_bytes = body_bytes;

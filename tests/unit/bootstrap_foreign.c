@@ -158,7 +158,7 @@ impostor(void *user)
 {
     unsigned char bytes[2048];
     rondo_greeting greeting = {.nonce = {1}};
-    rondo_frame frame;
+    rondo_wire_frame frame;
     rondo_nonces nonces = {.server = {1}};
     rondo_key key = {{1}};
 

@@ -219,7 +219,7 @@ every_bit_of_a_hello(void **state)
         (void)send(fd, bytes, nbytes, MSG_NOSIGNAL);
         /* Where its length grew, it never is complete. */
         (void)shutdown(fd, SHUT_WR);
-        assert_true(is_ended(fd, sizeof(rondo_frame)));
+        assert_true(is_ended(fd, sizeof(rondo_wire_frame)));
         (void)close(fd);
         assert_false(ranks[0].ended);
     }
@@ -255,7 +255,7 @@ signed_nonsense(void **state)
         hello.card_bytes = rows[i].card_bytes;
         (void)send(fd, &hello, sizeof hello, MSG_NOSIGNAL);
         (void)send(fd, card, sizeof card, MSG_NOSIGNAL);
-        assert_true(is_ended(fd, sizeof(rondo_frame)));
+        assert_true(is_ended(fd, sizeof(rondo_wire_frame)));
         (void)close(fd);
     }
     complete_it();
@@ -267,7 +267,7 @@ replays_are_not_believed(void **state)
 {
     unsigned char bytes[sizeof(rondo_hello) + RONDO_CARD_BYTES_MAX];
     unsigned char again[sizeof(rondo_hello) + RONDO_CARD_BYTES_MAX];
-    rondo_frame frame;
+    rondo_wire_frame frame;
 
     (void)state;
     half_a_meeting(7);
@@ -321,7 +321,7 @@ static void
 gone_after_joining(void **state)
 {
     unsigned char bytes[sizeof(rondo_hello) + RONDO_CARD_BYTES_MAX];
-    rondo_frame frame;
+    rondo_wire_frame frame;
 
     (void)state;
     for (uint32_t how = 0; how < 4; how++) {

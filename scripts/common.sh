@@ -10,6 +10,8 @@ packages=(
     clang-format-14 cppcheck valgrind
     libcmocka-dev libsodium-dev libjansson-dev zlib1g-dev libopenblas-serial-dev
     dataset-fashion-mnist python3 python3-numpy procps iproute2
+    qemu-system-x86 busybox-static kmod cpio
+    rdma-core ibverbs-providers ibverbs-utils ucx-utils
 )
 
 say() {

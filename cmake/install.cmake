@@ -2,6 +2,10 @@
 install(TARGETS rondo rondo_static EXPORT rondo-targets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# Beside librondo.so, where that looks for it; without a link of its own.
+if(TARGET rondo_ucx)
+  install(TARGETS rondo_ucx LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rondo
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 get_property(programs GLOBAL PROPERTY RONDO_PROGRAMS)

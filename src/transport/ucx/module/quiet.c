@@ -1,0 +1,74 @@
+/*
+ * quiet.c - UCX leaves the process as it was: it prints nothing, and signal dispositions
+ * stay. Its messages go into the sentence of the next failure instead.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ucs/debug/log_def.h>
+
+#include "transport/ucx/module/wire_state.h"
+
+static char last_message[256];
+static bool quiet;
+
+/* Called by UCX for each of its messages, on whatever thread has one. */
+static ucs_log_func_rc_t
+keep_message(const char *file, unsigned line, const char *function,
+             ucs_log_level_t level, const ucs_log_component_config_t *config,
+             const char *message, va_list arguments)
+{
+    (void)file;
+    (void)line;
+    (void)function;
+    (void)config;
+    if (level <= UCS_LOG_LEVEL_WARN) {
+        (void)vsnprintf(last_message, sizeof(last_message), message, arguments);
+    }
+    return UCS_LOG_FUNC_RC_STOP;
+}
+
+void
+rondo_ucx_quiet(void)
+{
+    last_message[0] = '\0';
+    /* A user who names a level or a file wants UCX's own output. */
+    if (quiet || getenv("UCX_LOG_LEVEL") != NULL || getenv("UCX_LOG_FILE") != NULL) {
+        return;
+    }
+    quiet = true;
+    ucs_log_push_handler(keep_message);
+}
+
+void
+rondo_ucx_sentence(char *why, size_t why_bytes, const char *what, ucs_status_t status)
+{
+    const bool more = last_message[0] != '\0';
+    (void)snprintf(why, why_bytes, "%s: %s%s%s%s", what, ucs_status_string(status),
+                   more ? " (" : "", last_message, more ? ")" : "");
+}
+
+void
+rondo_ucx_signals_save(rondo_ucx_signals *signals)
+{
+    for (int number = 1; number <= 64; number++) {
+        if (sigaction(number, NULL, &signals->was[number]) != 0) {
+            /* The C library keeps two for itself. */
+            memset(&signals->was[number], 0, sizeof(signals->was[number]));
+        }
+    }
+}
+
+void
+rondo_ucx_signals_restore(const rondo_ucx_signals *signals)
+{
+    for (int number = 1; number <= 64; number++) {
+        struct sigaction is;
+        if (sigaction(number, NULL, &is) == 0 &&
+            is.sa_sigaction != signals->was[number].sa_sigaction) {
+            (void)sigaction(number, &signals->was[number], NULL);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+/*
+ * settings.c - how UCX is set up: what Rondo prefers, where the user has said nothing.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <ucm/api/ucm.h>
+
+#include "transport/ucx/module/wire_state.h"
+
+/* A parcel of this length is one message of TCP's: the receive segment has room for
+ * UCX's header and ours beside it. */
+#define PARCEL_BYTES (64u * 1024u)
+
+static const struct setting {
+    const char *name; /* without UCX_ */
+    const char *value;
+} settings[] = {
+    /* Parcels in one fragment: the data, our header, UCX's headers. */
+    {"TCP_RX_SEG_SIZE", "66048"},
+    /* TCP's bandwidth is guessed so low that copying would always look cheaper. */
+    {"ZCOPY_THRESH", "8000"},
+    /* connect() must not block the caller, nor try for two minutes. */
+    {"TCP_CONN_NB", "y"},
+    {"TCP_SYN_CNT", "3"},
+    /* More peers than this and UCX would find TCP unfit. */
+    {"TCP_MAX_NUM_EPS", "inf"},
+    /* A cache of registrations needs the hooks that we do not want. */
+    {"RCACHE_ENABLE", "n"},
+};
+
+static bool
+user_has_set(const char *name)
+{
+    char variable[64] = "UCX_";
+    strncat(variable, name, sizeof(variable) - 5);
+    return getenv(variable) != NULL;
+}
+
+static ucs_status_t
+modify(ucp_config_t *config, const char *name, const char *value)
+{
+    if (value == NULL || value[0] == '\0' || user_has_set(name)) {
+        return UCS_OK;
+    }
+    return ucp_config_modify(config, name, value);
+}
+
+/* UCX would patch mmap and malloc in the process to follow what becomes of registered
+ * memory. We register only what we are told, and unmap it in time. */
+static void
+no_memory_hooks(void)
+{
+    if (user_has_set("MEM_EVENTS") || user_has_set("MEM_MMAP_HOOK_MODE")) {
+        return;
+    }
+    ucm_global_config_t options = ucm_global_opts;
+    options.enable_events = 0;
+    options.enable_malloc_hooks = 0;
+    options.enable_malloc_reloc = 0;
+    options.enable_dynamic_mmap_thresh = 0;
+    ucm_set_global_opts(&options);
+}
+
+ucs_status_t
+rondo_ucx_settings(const rondo_wire_setup *setup, ucp_config_t **config,
+                   size_t *parcel_bytes)
+{
+    no_memory_hooks();
+    ucp_config_t *read = NULL;
+    ucs_status_t status = ucp_config_read(NULL, NULL, &read);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = modify(read, "NET_DEVICES", setup->devices);
+    if (status == UCS_OK) {
+        status = modify(read, "TLS", setup->transports);
+    }
+    for (size_t k = 0; status == UCS_OK && k < sizeof(settings) / sizeof(settings[0]);
+         k++) {
+        status = modify(read, settings[k].name, settings[k].value);
+    }
+    if (status != UCS_OK) {
+        ucp_config_release(read);
+        return status;
+    }
+    *parcel_bytes = PARCEL_BYTES;
+    *config = read;
+    return UCS_OK;
+}

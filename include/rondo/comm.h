@@ -71,9 +71,16 @@ rondo_comm_config_init(rondo_comm_config *config);
 /*
  * rondo_unique_id_create - an id by which ranks can meet; the caller's process becomes
  * the meeting point: it listens from now on, until the communicator is made or the
- * start time-out has passed. Listens on RONDO_INTERFACE's address (default loopback).
+ * start time-out has passed.
  *
- * RONDO_ERR_ARG     `id` is null
+ * It listens at one address only, and an id made without RONDO_INTERFACE ("auto") is for
+ * the ranks of this host alone: 127.0.0.1. For ranks of other hosts set RONDO_INTERFACE
+ * to what they can reach: an address (10.0.0.5), an interface (eth0: its first address,
+ * IPv4 before IPv6), a pattern (ib*), a range (10.1.0.0/16), or a list of these; "^eth1"
+ * takes out. The id holds a secret of its own: whoever has it can join.
+ *
+ * RONDO_ERR_ARG     `id` is null, or RONDO_INTERFACE means nothing on this host (the text
+ *                   lists what there is)
  * RONDO_ERR_SYSTEM  no socket could be opened
  */
 RONDO_API RONDO_MUST_USE rondo_status
@@ -88,8 +95,13 @@ rondo_unique_id_create(rondo_unique_id *id);
  * RONDO_ERR_ARG       a value or an environment variable is not allowed; the text
  *                     names it, its value and what is allowed
  * RONDO_ERR_START     not all ranks arrived in time (the text says which), the
- *                     secret or the version differs, or a rank failed to start
- * RONDO_ERR_SYSTEM, RONDO_ERR_MEMORY
+ *                     secret or the version differs, or a rank failed to start;
+ *                     MASTER_ADDR cannot be resolved (at once), there is no way to it
+ *                     (after 5 s), nobody answers there (at the deadline), or whoever
+ *                     answers is no meeting point
+ * RONDO_ERR_SYSTEM    rank 0, at once: MASTER_ADDR is no address of its host, or the
+ *                     port is taken (the text says by whom, if that can be seen)
+ * RONDO_ERR_MEMORY
  */
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_comm_create(const rondo_comm_config *config, rondo_comm **comm);

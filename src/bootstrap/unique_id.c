@@ -124,16 +124,17 @@ rondo_status
 rondo_meeting_open_id(uint64_t timeout_ms, rondo_unique_id *id)
 {
     const char *const wanted = rondo_config_text(RONDO_CONFIG_INTERFACE);
-    const char *const host = strcmp(wanted, "auto") == 0 ? "127.0.0.1" : wanted;
-    rondo_server_spec spec = {.port = 0, .deadline_ns = rondo_deadline_ns(timeout_ms)};
+    rondo_server_spec spec = {
+        .host = "127.0.0.1", .port = 0, .deadline_ns = rondo_deadline_ns(timeout_ms)};
     rondo_place place;
 
-    if (strlen(host) >= sizeof spec.host) {
-        return rondo_error(RONDO_ERR_ARG,
-                           "RONDO_INTERFACE is %zu characters long; allowed are %zu",
-                           strlen(host), sizeof spec.host - 1);
+    if (strcmp(wanted, "auto") != 0) {
+        const rondo_status status = rondo_interface_place(wanted, &place);
+        if (status != RONDO_OK) {
+            return status;
+        }
+        rondo_place_host(&place, spec.host, sizeof spec.host);
     }
-    (void)snprintf(spec.host, sizeof spec.host, "%s", host);
     rondo_random(&spec.secret, sizeof spec.secret);
     rondo_random(&spec.job, sizeof spec.job);
     const rondo_status status = rondo_server_open(&spec, &place);

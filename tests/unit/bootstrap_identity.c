@@ -17,11 +17,17 @@
 #include "lib/meet.h"
 #include "lib/peers.h"
 
-static const char *const variables[] = {
-    "RANK",           "WORLD_SIZE",        "MASTER_ADDR",
-    "MASTER_PORT",    "RONDO_PORT",        "TORCHELASTIC_USE_AGENT_STORE",
-    "RONDO_SECRET",   "RONDO_SECRET_FILE", "RONDO_START_TIMEOUT",
-    "RONDO_INTERFACE"};
+static const char *const variables[] = {"RANK",
+                                        "WORLD_SIZE",
+                                        "MASTER_ADDR",
+                                        "MASTER_PORT",
+                                        "RONDO_PORT",
+                                        "TORCHELASTIC_USE_AGENT_STORE",
+                                        "RONDO_SECRET",
+                                        "RONDO_SECRET_FILE",
+                                        "RONDO_START_TIMEOUT",
+                                        "RONDO_INTERFACE",
+                                        "RONDO_HOST_ID"};
 
 static uint32_t alone; /* threads without a service */
 
@@ -74,6 +80,10 @@ static const struct {
      RONDO_FROM_ENV, 0, 2, "host.example", 1},
     {"RANK=1 WORLD_SIZE=2 MASTER_ADDR=::1 MASTER_PORT=65535", RONDO_FROM_ENV,
      RONDO_FROM_ENV, 1, 2, "::1", 65535},
+    {"RANK=1 WORLD_SIZE=2 MASTER_ADDR=[fd00::1] MASTER_PORT=5", RONDO_FROM_ENV,
+     RONDO_FROM_ENV, 1, 2, "fd00::1", 5},
+    {"RANK=1 WORLD_SIZE=2 MASTER_ADDR=[fe80::1%eth0] MASTER_PORT=5", RONDO_FROM_ENV,
+     RONDO_FROM_ENV, 1, 2, "fe80::1%eth0", 5},
     {"RANK=1 WORLD_SIZE=2 MASTER_PORT=29500 RONDO_PORT=4000", RONDO_FROM_ENV,
      RONDO_FROM_ENV, 1, 2, "127.0.0.1", 4000},
     {"RANK=1 WORLD_SIZE=2 MASTER_PORT=29500 TORCHELASTIC_USE_AGENT_STORE=True",
@@ -163,6 +173,14 @@ static const struct {
      RONDO_FROM_ENV,
      RONDO_FROM_ENV,
      {"MASTER_PORT", "\"65535\"", "65534"}},
+    {"RANK=0 WORLD_SIZE=2 MASTER_ADDR=host:29500 MASTER_PORT=5",
+     RONDO_FROM_ENV,
+     RONDO_FROM_ENV,
+     {"MASTER_ADDR", "\"host:29500\"", "without a port"}},
+    {"RANK=0 WORLD_SIZE=2 MASTER_ADDR=[::1]:29500 MASTER_PORT=5",
+     RONDO_FROM_ENV,
+     RONDO_FROM_ENV,
+     {"MASTER_ADDR", "\"[::1]:29500\"", "without a port"}},
     {"RANK=0 WORLD_SIZE=2 RONDO_PORT=http",
      RONDO_FROM_ENV,
      RONDO_FROM_ENV,
@@ -387,25 +405,58 @@ damaged_ids_are_refused(void **state)
     }
 }
 
+/* The host of an id that is made with this RONDO_INTERFACE. */
+static void
+id_host(const char *interface, char *host)
+{
+    rondo_comm_config config = config_of(0, 2);
+    rondo_meeting meeting;
+    rondo_unique_id id;
+
+    (void)setenv("RONDO_INTERFACE", interface, 1);
+    if (rondo_meeting_open_id(100, &id) != RONDO_OK) {
+        fail_msg("%s: %s", interface, rondo_error_text());
+    }
+    config.id = &id;
+    assert_int_equal(rondo_meeting_from_config(&config, &meeting), RONDO_OK);
+    (void)snprintf(host, RONDO_HOST_BYTES, "%s", meeting.host);
+}
+
 static void
 interfaces(void **state)
 {
+    const char *const loopback[] = {"auto",         "lo",
+                                    "l*",           "l?",
+                                    "127.0.0.1",    "127.0.0.0/8",
+                                    "127.0.0.1/32", "127.0.0.254/31,lo",
+                                    "no-such*,lo",  "no-such,^x,127.0.0.0/8",
+                                    ",,lo,"};
+    const char *const wrong[] = {"no-such-name.invalid",
+                                 "203.0.113.77",
+                                 "300.1.1.1",
+                                 "203.0.113.0/24",
+                                 "127.0.0.1/33",
+                                 "127.0.0.1/",
+                                 "127.0.0.1/8x",
+                                 "::2/127,::2",
+                                 "lo,^lo",
+                                 "^*",
+                                 "[lo",
+                                 "2001:db8::/32"};
+    char host[RONDO_HOST_BYTES];
     rondo_unique_id id;
-    const char *const wrong[] = {"no-such-name.invalid", "203.0.113.77", "300.1.1.1"};
 
     (void)state;
-    for (uint32_t i = 0; i < 3; i++) {
-        (void)setenv("RONDO_INTERFACE", wrong[i], 1);
-        assert_true(rondo_meeting_open_id(100, &id) < 0);
-        assert_non_null(strstr(rondo_error_text(), wrong[i]));
+    for (size_t i = 0; i < sizeof loopback / sizeof loopback[0]; i++) {
+        id_host(loopback[i], host);
+        assert_string_equal(host, "127.0.0.1");
     }
-    (void)setenv("RONDO_INTERFACE", "127.0.0.9", 1);
-    assert_int_equal(rondo_meeting_open_id(100, &id), RONDO_OK);
-    rondo_comm_config config = config_of(0, 2);
-    rondo_meeting meeting;
-    config.id = &id;
-    assert_int_equal(rondo_meeting_from_config(&config, &meeting), RONDO_OK);
-    assert_string_equal(meeting.host, "127.0.0.9");
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        (void)setenv("RONDO_INTERFACE", wrong[i], 1);
+        assert_int_equal(rondo_meeting_open_id(100, &id), RONDO_ERR_ARG);
+        assert_non_null(strstr(rondo_error_text(), wrong[i]));
+        assert_non_null(strstr(rondo_error_text(), "lo 127.0.0.1"));
+    }
     static char endless[400];
     memset(endless, '1', sizeof endless - 1);
     (void)setenv("RONDO_INTERFACE", endless, 1);
@@ -424,6 +475,41 @@ host_keys_repeat(void **state)
     rondo_host_key(&other);
     assert_memory_equal(&one, &other, sizeof one);
     assert_memory_not_equal(&one, &zero, sizeof one);
+    /* Hosts that look alike are told apart by their ids. */
+    const char *const ids[] = {"a", "b", "ab",
+                               "a very long one, longer than any name "
+                               "of a host, so that it is cut in texts"};
+    rondo_name keys[4];
+    for (uint32_t i = 0; i < 4; i++) {
+        char name[RONDO_HOST_NAME_BYTES];
+        (void)setenv("RONDO_HOST_ID", ids[i], 1);
+        rondo_host_key(&keys[i]);
+        assert_memory_not_equal(&keys[i], &one, sizeof one);
+        for (uint32_t k = 0; k < i; k++) {
+            assert_memory_not_equal(&keys[i], &keys[k], sizeof one);
+        }
+        rondo_host_name(name, sizeof name);
+        assert_memory_equal(name, ids[i], strlen(name));
+        rondo_host_key(&other);
+        assert_memory_equal(&keys[i], &other, sizeof other);
+    }
+}
+
+static void
+host_names_are_clean(void **state)
+{
+    char own[256] = "";
+    char name[RONDO_HOST_NAME_BYTES];
+
+    (void)state;
+    assert_int_equal(gethostname(own, sizeof own - 1), 0);
+    rondo_host_name(name, sizeof name);
+    assert_memory_equal(name, own, strlen(name));
+    (void)setenv("RONDO_HOST_ID", "a\nb\x1b[31m", 1);
+    rondo_host_name(name, sizeof name);
+    assert_string_equal(name, "a?b?[31m");
+    rondo_host_name(name, 3);
+    assert_string_equal(name, "a?");
 }
 
 int
@@ -438,6 +524,7 @@ main(void)
         cmocka_unit_test_setup_teardown(damaged_ids_are_refused, clean, await_the_end),
         cmocka_unit_test_setup_teardown(interfaces, clean, await_the_end),
         cmocka_unit_test_setup(host_keys_repeat, clean),
+        cmocka_unit_test_setup(host_names_are_clean, clean),
     };
 
     /* A sanitizer starts a thread of its own with the first one. */

@@ -18,9 +18,9 @@ typedef struct rondo_ucx rondo_ucx;
 typedef struct rondo_ucx_spec {
     char devices[256];
     char transports[64];
-    char module[512]; /* path of the module; "": beside the library */
-    const rondo_wire_ops
-        *ops; /* instead of the module: a stand-in of a test; or null */
+    char module[512];          /* path of the module; "": beside the library */
+    const rondo_wire_ops *ops; /* instead of the module: a stand-in of a test, and then
+                                * each open makes a wire of its own; or null */
 } rondo_ucx_spec;
 
 /* rondo_ucx_open - the process's wire, loaded and opened when there is none.
@@ -41,18 +41,25 @@ rondo_ucx_address(rondo_ucx *ucx, void *address, size_t *bytes);
  * without the lock, when a pair first talks. */
 typedef bool (*rondo_ucx_find)(void *user, uint32_t rank, void *address, size_t *bytes);
 
+/* Something has changed for the instance: a piece or credit arrived, a send got on, a
+ * link was lost. Called by whichever thread makes progress, with the lock: it may do no
+ * more than ring the rank's bell. */
+typedef void (*rondo_ucx_wake_function)(void *user);
+
 typedef struct rondo_ucx_setup {
     rondo_ucx *ucx; /* must outlive the instance */
     uint64_t comm;  /* tells communicators apart; equal on its ranks */
     uint32_t me;
     uint32_t nranks;
     rondo_ucx_find find;
-    void *user; /* for find */
-    uint64_t
-        window_bytes; /* a sender may be ahead of a receiver, per channel; 0: usual */
+    rondo_ucx_wake_function wake; /* or null */
+    void *user;                   /* for both */
+    uint64_t window_bytes; /* a sender may be ahead of a receiver, per channel; equal on
+                            * all ranks; 0: usual */
 } rondo_ucx_setup;
 
-/* rondo_ucx_create - an instance for one rank of one communicator. Its table has no
+/* rondo_ucx_create - an instance for one rank of one communicator; before any peer may
+ * send to it, since parcels nobody is there for are dropped. Its table has no
  * signal, signalled, arm, sleep, disarm and ring: they are null, for a rank sleeps on its
  * shared-memory instance (see rondo_ucx_arm). send, peek and am_send give RONDO_ERR_PEER
  * with "the connection to rank 3 is lost: Connection reset by remote peer". What came
@@ -64,6 +71,12 @@ rondo_ucx_create(const rondo_ucx_setup *setup, rondo_transport **transport);
  * process, `wait_ns` at most. */
 void
 rondo_ucx_flush(rondo_transport *transport, uint64_t wait_ns);
+
+/* rondo_ucx_quiet - after a failure, before an operation's buffers go back to the caller:
+ * on return no send reads them any more. What is on its way is waited for, `wait_ns` at
+ * most, then its connection is cut. Destroy does the same with 300 ms. */
+void
+rondo_ucx_quiet(rondo_transport *transport, uint64_t wait_ns);
 
 /* rondo_ucx_map - memory of a registered block: sends from it need no copy where the
  * transport can. Never fails for good: without it data is copied. */
@@ -82,5 +95,9 @@ rondo_ucx_arm(rondo_ucx *ucx);
 /* rondo_ucx_zero_copy_bytes - sent from registered memory by this process so far. */
 uint64_t
 rondo_ucx_zero_copy_bytes(rondo_ucx *ucx);
+
+/* rondo_ucx_dropped - parcels that came for a communicator or rank that is not here. */
+uint64_t
+rondo_ucx_dropped(rondo_ucx *ucx);
 
 #endif /* TRANSPORT_UCX_UCX_H */

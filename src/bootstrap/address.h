@@ -67,4 +67,9 @@ rondo_host_text(const char *host, uint16_t port, char *text, size_t text_bytes);
 const char *
 rondo_family_missing(const rondo_place *place);
 
+/* rondo_socket_tend - small messages go at once, and when the host at the other end has
+ * not been heard of for RONDO_LINK_SILENCE the connection ends with ETIMEDOUT. */
+void
+rondo_socket_tend(int fd);
+
 #endif /* BOOTSTRAP_ADDRESS_H */

@@ -1,7 +1,5 @@
 /* connecting.c - how a rank reaches the meeting point, however often it takes. */
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -93,7 +91,7 @@ begin_connect(rondo_rendezvous *here, uint32_t i)
                                 here->where);
         return rondo_rendezvous_failed(here, RONDO_ERR_SYSTEM);
     }
-    (void)setsockopt(attempt->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    rondo_socket_tend(attempt->fd);
     /* Should the kernel give us the meeting point's own port, it can still be bound. */
     (void)setsockopt(attempt->fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     const int failed =

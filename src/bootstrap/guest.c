@@ -1,7 +1,5 @@
 /* guest.c - one connection of the meeting point: bytes in, frames out, its limits. */
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -72,7 +70,6 @@ greet(rondo_guest *guest)
 void
 rondo_guest_add(rondo_server *server, int fd, const rondo_place *from)
 {
-    const int yes = 1;
     void *memory = NULL;
 
     if (rondo_alloc_zero(sizeof(rondo_guest), &memory) != RONDO_OK) {
@@ -85,7 +82,7 @@ rondo_guest_add(rondo_server *server, int fd, const rondo_place *from)
     guest->fd = fd;
     rondo_place_text(from, guest->from, sizeof guest->from);
     rondo_random(guest->nonces.server, sizeof guest->nonces.server);
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    rondo_socket_tend(fd);
     guest->next = server->guests;
     server->guests = guest;
     server->nunknown++;
@@ -304,7 +301,9 @@ read_guest(rondo_guest *guest)
         return;
     }
     if (got <= 0) {
-        lost(guest, "died or closed its connection");
+        const bool silent = got < 0 && (errno == ETIMEDOUT || errno == EHOSTUNREACH);
+        lost(guest,
+             silent ? "could no longer be reached" : "died or closed its connection");
         return;
     }
     guest->in_bytes += (size_t)got;

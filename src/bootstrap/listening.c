@@ -73,10 +73,10 @@ say_elsewhere(const rondo_server_spec *spec, const rondo_place *place)
     const bool other = strcmp(host, spec->host) != 0;
     return rondo_error(
         RONDO_ERR_SYSTEM,
-        "the meeting point cannot be opened: %.100s%s%s is no address of "
-        "this host (%s)%s; rank 0 belongs where MASTER_ADDR points to",
-        spec->host, other ? " is " : "", other ? host : "", name,
-        other ? "" : rondo_family_missing(place));
+        "the meeting point cannot be opened: %.100s%s%s%s is no address "
+        "of this host (%s)%s; rank 0 belongs where MASTER_ADDR points to",
+        spec->host, other ? " is " : "", other ? host : "", other ? ", which" : "",
+        name, other ? "" : rondo_family_missing(place));
 }
 
 /* Debian gives a host's own name the address 127.0.1.1, and rank 0 then listens where

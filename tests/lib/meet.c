@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "bootstrap/rendezvous_inside.h"
+#include "lib/spaces.h"
 
 static void
 insist(bool fact, const char *what)
@@ -117,6 +118,9 @@ run(void *user)
 {
     meet_rank *const rank = user;
 
+    if (rank->space != 0) {
+        space_enter(rank->space, rank->hosts);
+    }
     while (!have_joined(rank->after_joined) ||
            (rank->after_ended != NULL && !rank->after_ended->ended)) {
         (void)usleep(1000);

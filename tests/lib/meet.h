@@ -14,6 +14,8 @@
 typedef struct meet_rank {
     rondo_meeting meeting;
     uint32_t card_bytes; /* the card is filled with bytes that name the rank */
+    int space;           /* network namespace it goes to; 0: none */
+    const char *hosts;   /* its /etc/hosts there; null: the machine's */
     uint32_t delay_ms;   /* before it starts */
     uint32_t timeout_ms; /* its own deadline, from its start; 0: the meeting's */
     struct meet_rank *after_joined[2]; /* starts when their cards are there */

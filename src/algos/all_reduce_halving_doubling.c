@@ -19,6 +19,7 @@
  * After R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004.
  */
 #include "algos/algos.h"
+#include "algos/halves.h"
 #include "algos/walks.h"
 #include "schedule/blocks.h"
 
@@ -27,6 +28,7 @@ struct walk {
     const rondo_coll *coll;
     rondo_schedule *schedule;
     uint32_t halvings, power; /* log2 p, and p */
+    uint32_t first;           /* turn: those before are another's */
     bool serves;              /* there is a rank p above me */
     rondo_slice in, out;      /* the segment of both */
     rondo_slice heard;        /* scratch: what others send */
@@ -103,6 +105,7 @@ take_turn(void *context, uint32_t lane, uint64_t segment, uint32_t turn)
     struct walk *const walk = (struct walk *)context + lane;
     const uint32_t rank = walk->coll->rank;
 
+    turn += walk->first;
     walk->in = rondo_slice_make(RONDO_BUF_IN, 0, walk->coll->count);
     walk->in = rondo_segment(walk->coll, walk->in, segment);
     walk->out = rondo_slice_make(RONDO_BUF_OUT, walk->in.first, walk->in.count);
@@ -123,13 +126,16 @@ take_turn(void *context, uint32_t lane, uint64_t segment, uint32_t turn)
 }
 
 void
-rondo_all_reduce_halving_doubling(const rondo_coll *coll, rondo_schedule *schedule)
+rondo_halving_halves(const rondo_coll *coll, rondo_schedule *schedule,
+                     rondo_halves halves)
 {
     const rondo_slice in = rondo_slice_make(RONDO_BUF_IN, 0, coll->count);
     const uint64_t longest = rondo_segment(coll, in, 0).count;
     const uint32_t halvings = 31 - (uint32_t)__builtin_clz(coll->nranks);
     const uint32_t power = 1U << halvings;
-    const uint64_t room = power * rondo_block_count(longest, power, 0);
+    const bool sums = halves != RONDO_HALVES_SPREAD;
+    const bool hears = sums && coll->rank < power;
+    const uint64_t room = hears ? power * rondo_block_count(longest, power, 0) : 0;
     struct walk lanes[RONDO_LANES];
 
     if (coll->nranks == 1) {
@@ -142,9 +148,16 @@ rondo_all_reduce_halving_doubling(const rondo_coll *coll, rondo_schedule *schedu
                                     .schedule = schedule,
                                     .halvings = halvings,
                                     .power = power,
-                                    .serves = coll->rank < coll->nranks - power};
-        lanes[lane].heard =
-            rondo_schedule_scratch(schedule, coll->rank < power ? room : 0);
+                                    .first = sums ? 0 : halvings + 1,
+                                    .serves = coll->rank < coll->nranks - power,
+                                    .heard = rondo_schedule_scratch(schedule, room)};
     }
-    rondo_lanes_run(coll, 2 * halvings + 2, take_turn, lanes);
+    rondo_lanes_run(coll, (halves == RONDO_HALVES_BOTH ? 2 : 1) * (halvings + 1),
+                    take_turn, lanes);
+}
+
+void
+rondo_all_reduce_halving_doubling(const rondo_coll *coll, rondo_schedule *schedule)
+{
+    rondo_halving_halves(coll, schedule, RONDO_HALVES_BOTH);
 }

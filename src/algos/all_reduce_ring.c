@@ -19,12 +19,14 @@
  */
 #include "algos/algos.h"
 
+#include "algos/halves.h"
 #include "algos/walks.h"
 
 struct lanes {
     const rondo_coll *coll;
     rondo_schedule *schedule;
     rondo_ring ring[RONDO_LANES];
+    uint32_t first; /* turn: those before are another's */
 };
 
 /* The first nranks-1 turns of a segment reduce, as many again gather. */
@@ -41,6 +43,7 @@ take_turn(void *context, uint32_t lane, uint64_t segment, uint32_t turn)
     const rondo_slice own = rondo_ring_block(ring, out, coll->rank);
     const uint32_t half = coll->nranks - 1;
 
+    turn += lanes->first;
     if (turn < half) {
         rondo_ring_reduce(ring, lanes->schedule, in, own, turn);
     } else {
@@ -49,20 +52,29 @@ take_turn(void *context, uint32_t lane, uint64_t segment, uint32_t turn)
 }
 
 void
-rondo_all_reduce_ring(const rondo_coll *coll, rondo_schedule *schedule)
+rondo_ring_halves(const rondo_coll *coll, rondo_schedule *schedule, rondo_halves halves)
 {
     const rondo_slice in = rondo_slice_make(RONDO_BUF_IN, 0, coll->count);
     const rondo_slice out = rondo_slice_make(RONDO_BUF_OUT, 0, coll->count);
-    struct lanes lanes = {.coll = coll, .schedule = schedule};
+    const bool sums = halves != RONDO_HALVES_SPREAD;
+    const uint32_t half = coll->nranks - 1;
+    struct lanes lanes = {.coll = coll, .schedule = schedule, .first = sums ? 0 : half};
 
     if (coll->nranks == 1) {
         rondo_schedule_copy(schedule, out, in);
         return;
     }
     for (uint32_t lane = 0; lane < RONDO_LANES && lane < rondo_segments(coll); lane++) {
-        const uint64_t longest = rondo_segment(coll, in, 0).count;
+        const uint64_t longest = sums ? rondo_segment(coll, in, 0).count : 0;
 
         lanes.ring[lane] = rondo_ring_make(coll, schedule, longest, 1);
     }
-    rondo_lanes_run(coll, 2 * (coll->nranks - 1), take_turn, &lanes);
+    rondo_lanes_run(coll, halves == RONDO_HALVES_BOTH ? 2 * half : half, take_turn,
+                    &lanes);
+}
+
+void
+rondo_all_reduce_ring(const rondo_coll *coll, rondo_schedule *schedule)
+{
+    rondo_ring_halves(coll, schedule, RONDO_HALVES_BOTH);
 }

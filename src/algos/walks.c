@@ -200,3 +200,43 @@ rondo_tree_spread(const rondo_tree *tree, rondo_schedule *schedule, rondo_slice 
         rondo_schedule_send(schedule, rank_at(tree, child_place(tree, child)), mine);
     }
 }
+
+rondo_parts
+rondo_parts_make(const rondo_coll *coll, rondo_schedule *schedule, rondo_slice mine)
+{
+    return (rondo_parts){
+        .coll = coll,
+        .mine = mine,
+        .heard = rondo_schedule_scratch(schedule, (coll->nranks - 1) * mine.count)};
+}
+
+rondo_slice
+rondo_parts_of(const rondo_parts *parts, uint32_t rank)
+{
+    const uint32_t place = rank < parts->coll->rank ? rank : rank - 1;
+
+    return rank == parts->coll->rank
+               ? parts->mine
+               : rondo_slice_part(parts->heard, place * parts->mine.count,
+                                  parts->mine.count);
+}
+
+void
+rondo_parts_add(const rondo_parts *parts, rondo_schedule *schedule, rondo_slice out)
+{
+    const uint32_t last = parts->coll->nranks - 1;
+    rondo_slice before = rondo_parts_of(parts, 0);
+
+    if (last == 0) {
+        rondo_schedule_copy(schedule, out, before);
+        return;
+    }
+    /* In place OUT holds our own part until its turn has come, so the sum grows in
+     * scratch: where rank 0's part, or rank 1's, was heard. */
+    const rondo_slice sum = rondo_parts_of(parts, parts->coll->rank == 0 ? 1 : 0);
+    for (uint32_t rank = 1; rank < last; rank++) {
+        rondo_schedule_reduce(schedule, sum, before, rondo_parts_of(parts, rank));
+        before = sum;
+    }
+    rondo_schedule_reduce_final(schedule, out, before, rondo_parts_of(parts, last));
+}

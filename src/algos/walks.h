@@ -93,4 +93,25 @@ void
 rondo_tree_spread(const rondo_tree *tree, rondo_schedule *schedule, rondo_slice mine,
                   rondo_slice own);
 
+/* What all ranks contribute to the same elements: mine where it lies, that of others in
+ * scratch, where it is heard. */
+typedef struct rondo_parts {
+    const rondo_coll *coll;
+    rondo_slice mine;
+    rondo_slice heard; /* by rank, without me */
+} rondo_parts;
+
+/* rondo_parts_make - `mine` may be empty: then nothing is heard. */
+rondo_parts
+rondo_parts_make(const rondo_coll *coll, rondo_schedule *schedule, rondo_slice mine);
+
+/* rondo_parts_of - where the part of `rank` is. */
+rondo_slice
+rondo_parts_of(const rondo_parts *parts, uint32_t rank);
+
+/* rondo_parts_add - complete `out`, adding in rank order, 0 first. `out` may be the
+ * memory of `mine`. */
+void
+rondo_parts_add(const rondo_parts *parts, rondo_schedule *schedule, rondo_slice out);
+
 #endif /* ALGOS_WALKS_H */

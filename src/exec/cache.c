@@ -86,6 +86,9 @@ same_key(const rondo_plan_key *one, const rondo_plan_key *other)
            one->coll.segment == other->coll.segment &&
            one->coll.root == other->coll.root &&
            one->coll.in_place == other->coll.in_place && one->algo == other->algo &&
+           one->coll.inner == other->coll.inner &&
+           one->coll.outer == other->coll.outer &&
+           one->coll.levels == other->coll.levels &&
            one->coll.rank == other->coll.rank && one->coll.nranks == other->coll.nranks;
 }
 
@@ -93,7 +96,9 @@ static uint32_t *
 bucket_of(const rondo_plan_cache *cache, const rondo_plan_key *key)
 {
     const rondo_coll *const coll = &key->coll;
-    const uint64_t small = (uint64_t)coll->kind << 33 | (uint64_t)coll->in_place << 32;
+    const uint64_t shapes = (uint64_t)coll->inner << 8 | (uint64_t)coll->outer;
+    const uint64_t small =
+        shapes << 40 | (uint64_t)coll->kind << 33 | (uint64_t)coll->in_place << 32;
     uint64_t hash = rondo_hash_add(coll->count, small | key->algo);
 
     hash = rondo_hash_add(hash, coll->segment);

@@ -1,5 +1,5 @@
 /* coll.c - what the collectives are called, and how large their buffers are. */
-#include "schedule/schedule.h"
+#include "schedule/coll.h"
 
 const char *
 rondo_coll_text(rondo_coll_kind kind)
@@ -10,6 +10,20 @@ rondo_coll_text(rondo_coll_kind kind)
         return #text;
         RONDO_COLL_ROWS(RONDO_COLL_CASE)
 #undef RONDO_COLL_CASE
+    default:
+        return "?";
+    }
+}
+
+const char *
+rondo_shape_text(rondo_shape shape)
+{
+    switch (shape) {
+#define RONDO_SHAPE_CASE(name, text) \
+    case RONDO_SHAPE_##name:         \
+        return #text;
+        RONDO_SHAPE_ROWS(RONDO_SHAPE_CASE)
+#undef RONDO_SHAPE_CASE
     default:
         return "?";
     }

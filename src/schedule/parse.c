@@ -200,11 +200,14 @@ read_coll(rondo_words *words, rondo_coll *coll)
     return rondo_words_expect(words, "\n");
 }
 
-/* The second line. */
+/* "scratch 4 wire 0 signals 0", of which the first word is read. */
 static rondo_status
 read_rooms(rondo_words *words, rondo_schedule *schedule)
 {
-    rondo_status status = rondo_words_wide(words, "scratch", &schedule->scratch_count);
+    if (strcmp(words->word, "scratch") != 0) {
+        return rondo_words_refuse(words, "\"scratch\" expected");
+    }
+    rondo_status status = rondo_words_wide(words, NULL, &schedule->scratch_count);
 
     if (status == RONDO_OK) {
         status = rondo_words_wide(words, "wire", &schedule->wire_count);
@@ -215,15 +218,19 @@ read_rooms(rondo_words *words, rondo_schedule *schedule)
     return status == RONDO_OK ? rondo_words_expect(words, "\n") : status;
 }
 
-/* Well formed, now that all steps are known. Steps begin on the third line. */
+/* Well formed, now that all steps are known. Steps begin on the third line, behind
+ * levels on the fourth. */
 static rondo_status
 check_steps(const rondo_schedule *schedule)
 {
+    const uint64_t first = schedule->coll.levels == NULL ? 3 : 4;
+
     for (uint64_t index = 0; index < schedule->nsteps; index++) {
         const char *const fault = rondo_step_fault(schedule, index);
 
         if (fault != NULL) {
-            return rondo_error(RONDO_ERR_ARG, "line %" PRIu64 ": %s", index + 3, fault);
+            return rondo_error(RONDO_ERR_ARG, "line %" PRIu64 ": %s", index + first,
+                               fault);
         }
     }
     return RONDO_OK;
@@ -232,8 +239,18 @@ check_steps(const rondo_schedule *schedule)
 static rondo_status
 read_steps(rondo_words *words, rondo_schedule *schedule)
 {
-    rondo_status status = read_rooms(words, schedule);
+    rondo_status status = rondo_words_next(words);
 
+    if (status == RONDO_OK && strcmp(words->word, "levels") == 0) {
+        status = rondo_words_levels(words, &schedule->coll);
+        schedule->own_levels = schedule->coll.levels;
+        if (status == RONDO_OK) {
+            status = rondo_words_next(words);
+        }
+    }
+    if (status == RONDO_OK) {
+        status = read_rooms(words, schedule);
+    }
     while (status == RONDO_OK) {
         status = rondo_words_next(words);
         if (status != RONDO_OK) {

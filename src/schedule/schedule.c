@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "schedule/deps.h"
+#include "schedule/frame.h"
 #include "schedule/text.h"
 
 static rondo_status
@@ -25,6 +26,14 @@ check_coll(const rondo_coll *coll)
     if (coll->root >= coll->nranks) {
         return rondo_error(RONDO_ERR_ARG, "root %u is not one of the %u ranks",
                            coll->root, coll->nranks);
+    }
+    if ((uint32_t)coll->inner >= RONDO_SHAPES ||
+        (uint32_t)coll->outer >= RONDO_SHAPES) {
+        return rondo_error(RONDO_ERR_ARG, "a shape that does not exist");
+    }
+    if (coll->levels != NULL && coll->levels->nranks != coll->nranks) {
+        return rondo_error(RONDO_ERR_ARG, "levels of %u ranks for %u",
+                           coll->levels->nranks, coll->nranks);
     }
     return rondo_size(coll->count, coll->nranks, &bytes);
 }
@@ -88,6 +97,7 @@ rondo_schedule_destroy(rondo_schedule *schedule)
         return;
     }
     rondo_deps_destroy(schedule->deps);
+    rondo_levels_destroy(schedule->own_levels);
     rondo_free(schedule->needs);
     rondo_free(schedule->steps);
     rondo_free(schedule);
@@ -132,7 +142,21 @@ fresh(rondo_schedule *schedule, uint64_t *used, rondo_buffer buffer, uint64_t co
 rondo_slice
 rondo_schedule_scratch(rondo_schedule *schedule, uint64_t count)
 {
-    return fresh(schedule, &schedule->scratch_count, RONDO_BUF_SCRATCH, count);
+    const rondo_slice window = schedule->frame.scratch;
+
+    if (!schedule->framed || window.count == 0) {
+        return fresh(schedule, &schedule->scratch_count, RONDO_BUF_SCRATCH, count);
+    }
+    if (count > window.count - schedule->taken) {
+        if (schedule->status == RONDO_OK) {
+            schedule->status = rondo_error(RONDO_ERR_INTERNAL,
+                                           "a frame takes more scratch than it has");
+        }
+        return rondo_slice_part(window, 0, 0);
+    }
+    const rondo_slice slice = rondo_slice_part(window, schedule->taken, count);
+    schedule->taken += count;
+    return slice;
 }
 
 rondo_slice
@@ -141,35 +165,24 @@ rondo_schedule_wire(rondo_schedule *schedule, uint64_t count)
     return fresh(schedule, &schedule->wire_count, RONDO_BUF_WIRE, count);
 }
 
-/* Whether this rank's IN and OUT are one memory with equal numbering. */
-static bool
-in_is_out(const rondo_coll *coll)
-{
-    return coll->kind == RONDO_COLL_ALL_REDUCE || coll->kind == RONDO_COLL_BROADCAST ||
-           (coll->kind == RONDO_COLL_REDUCE && coll->rank == coll->root);
-}
-
 /* One name for one memory, so that overlaps are seen: see the rules of schedule.h. */
 static rondo_slice
-canonical(const rondo_coll *coll, rondo_slice slice)
+named(const rondo_schedule *schedule, rondo_slice slice)
 {
-    if (slice.owner == coll->rank) {
-        slice.owner = RONDO_OWN;
-    }
-    if (!coll->in_place || slice.owner != RONDO_OWN) {
-        return slice;
-    }
-    if (slice.buffer == RONDO_BUF_IN && in_is_out(coll)) {
-        slice.buffer = RONDO_BUF_OUT;
-    } else if (slice.buffer == RONDO_BUF_IN && coll->kind == RONDO_COLL_ALL_GATHER) {
-        slice.buffer = RONDO_BUF_OUT;
-        slice.first += coll->rank * coll->count;
-    } else if (slice.buffer == RONDO_BUF_OUT &&
-               coll->kind == RONDO_COLL_REDUCE_SCATTER) {
-        slice.buffer = RONDO_BUF_IN;
-        slice.first += coll->rank * coll->count;
-    }
-    return slice;
+    return rondo_slice_canonical(
+        &schedule->coll,
+        schedule->framed ? rondo_frame_slice(&schedule->frame, slice) : slice);
+}
+
+static uint32_t
+rank_of(const rondo_schedule *schedule, uint32_t peer)
+{
+    const uint32_t rank =
+        schedule->framed ? rondo_frame_rank(&schedule->frame, peer) : peer;
+
+    RONDO_ASSERT(rank < schedule->coll.nranks);
+    RONDO_ASSERT(rank != schedule->coll.rank);
+    return rank;
 }
 
 static bool
@@ -206,10 +219,10 @@ append_local(rondo_schedule *schedule, rondo_step step)
     if (step.to.count == 0) {
         return;
     }
-    step.to = canonical(&schedule->coll, step.to);
-    step.a = canonical(&schedule->coll, step.a);
+    step.to = named(schedule, step.to);
+    step.a = named(schedule, step.a);
     if (step.kind == RONDO_STEP_REDUCE) {
-        step.b = canonical(&schedule->coll, step.b);
+        step.b = named(schedule, step.b);
     }
     if (step.kind == RONDO_STEP_COPY && same(step.to, step.a)) {
         return;
@@ -220,24 +233,20 @@ append_local(rondo_schedule *schedule, rondo_step step)
 void
 rondo_schedule_send(rondo_schedule *schedule, uint32_t peer, rondo_slice from)
 {
-    RONDO_ASSERT(peer < schedule->coll.nranks);
-    RONDO_ASSERT(peer != schedule->coll.rank);
     if (from.count > 0) {
         append(schedule, (rondo_step){.kind = RONDO_STEP_SEND,
-                                      .peer = peer,
-                                      .a = canonical(&schedule->coll, from)});
+                                      .peer = rank_of(schedule, peer),
+                                      .a = named(schedule, from)});
     }
 }
 
 void
 rondo_schedule_recv(rondo_schedule *schedule, uint32_t peer, rondo_slice to)
 {
-    RONDO_ASSERT(peer < schedule->coll.nranks);
-    RONDO_ASSERT(peer != schedule->coll.rank);
     if (to.count > 0) {
         append(schedule, (rondo_step){.kind = RONDO_STEP_RECV,
-                                      .peer = peer,
-                                      .to = canonical(&schedule->coll, to)});
+                                      .peer = rank_of(schedule, peer),
+                                      .to = named(schedule, to)});
     }
 }
 
@@ -264,10 +273,12 @@ rondo_schedule_reduce_final(rondo_schedule *schedule, rondo_slice to, rondo_slic
 {
     RONDO_ASSERT(to.count == a.count);
     RONDO_ASSERT(to.count == b.count);
-    append_local(
-        schedule,
-        (rondo_step){
-            .kind = RONDO_STEP_REDUCE, .final = true, .to = to, .a = a, .b = b});
+    append_local(schedule,
+                 (rondo_step){.kind = RONDO_STEP_REDUCE,
+                              .final = !schedule->framed || !schedule->frame.partial,
+                              .to = to,
+                              .a = a,
+                              .b = b});
 }
 
 void
@@ -301,8 +312,7 @@ rondo_schedule_signal(rondo_schedule *schedule)
 void
 rondo_schedule_wait(rondo_schedule *schedule, uint32_t peer, uint32_t signal)
 {
-    RONDO_ASSERT(peer < schedule->coll.nranks);
-    RONDO_ASSERT(peer != schedule->coll.rank);
-    append(schedule,
-           (rondo_step){.kind = RONDO_STEP_WAIT, .peer = peer, .signal = signal});
+    append(schedule, (rondo_step){.kind = RONDO_STEP_WAIT,
+                                  .peer = rank_of(schedule, peer),
+                                  .signal = signal});
 }

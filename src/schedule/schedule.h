@@ -23,32 +23,7 @@
 
 #include <rondo/status.h>
 
-/* The collectives an algorithm can be for. One row each: name, text. */
-#define RONDO_COLL_ROWS(ROW)            \
-    ROW(ALL_REDUCE, all_reduce)         \
-    ROW(REDUCE_SCATTER, reduce_scatter) \
-    ROW(ALL_GATHER, all_gather)         \
-    ROW(BROADCAST, broadcast)           \
-    ROW(REDUCE, reduce)                 \
-    ROW(BARRIER, barrier)
-
-typedef enum rondo_coll_kind {
-#define RONDO_COLL_ENUM(name, text) RONDO_COLL_##name,
-    RONDO_COLL_ROWS(RONDO_COLL_ENUM)
-#undef RONDO_COLL_ENUM
-        RONDO_COLLS
-} rondo_coll_kind;
-
-/* What a pure algorithm is told: everything that may change its schedule. */
-typedef struct rondo_coll {
-    rondo_coll_kind kind; /* which collective */
-    uint32_t rank;        /* whose schedule */
-    uint32_t nranks;      /* of how many */
-    uint32_t root;        /* broadcast and reduce; 0 elsewhere */
-    uint64_t count;       /* as in the call: per rank for gather-like ones */
-    uint64_t segment;     /* elements of a pipeline segment; 0: no segments */
-    bool in_place;        /* IN and OUT are one buffer, as coll.h defines it */
-} rondo_coll;
+#include "schedule/coll.h"
 
 typedef enum rondo_buffer {
     RONDO_BUF_IN,      /* the caller's send buffer */
@@ -98,6 +73,23 @@ typedef struct rondo_step {
                         * and is the only one to read any; else RONDO_NO_STEP */
 } rondo_step;
 
+/*
+ * A frame: some of the ranks, and a run of elements, that stand for the whole. Inside
+ * it an algorithm appends as it always does, its peers and its slices of IN and OUT
+ * counted within the frame; the builder translates. So one algorithm can be a phase of
+ * another.
+ */
+typedef struct rondo_frame {
+    const uint32_t *ranks; /* the rank at place p is ranks[p * stride] */
+    uint32_t stride;
+    uint32_t nranks;     /* places */
+    bool partial;        /* more is added later: no reduction in here is final */
+    rondo_slice in;      /* what IN stands for */
+    rondo_slice out;     /* what OUT stands for */
+    rondo_slice scratch; /* scratch to use again, what an earlier frame of the same
+                          * shape has left; of count 0: fresh scratch */
+} rondo_frame;
+
 /* A schedule, owned by whoever called rondo_schedule_create. Read it, never write
  * it. */
 typedef struct rondo_schedule {
@@ -111,13 +103,13 @@ typedef struct rondo_schedule {
     uint32_t signals;        /* signals this rank gives */
     rondo_status status;     /* sticky: after a failed append nothing is appended */
     struct rondo_deps *deps; /* builder's memory; null once sealed */
-    uint64_t steps_room;     /* builder: entries that fit into steps */
-    uint64_t needs_room;     /* builder: entries that fit into needs */
+    bool framed;             /* builder: `frame` holds */
+    rondo_frame frame;       /* builder: the frame it is in */
+    uint64_t taken;          /* builder: elements of scratch the frame has taken */
+    const rondo_levels *own_levels; /* parsed: coll.levels, to be freed; else null */
+    uint64_t steps_room;            /* builder: entries that fit into steps */
+    uint64_t needs_room;            /* builder: entries that fit into needs */
 } rondo_schedule;
-
-/* rondo_coll_text - "all_reduce". */
-const char *
-rondo_coll_text(rondo_coll_kind kind);
 
 /* rondo_schedule_create - an empty schedule for `coll`, to be appended to. */
 RONDO_MUST_USE rondo_status
@@ -151,6 +143,13 @@ rondo_schedule_scratch(rondo_schedule *schedule, uint64_t count);
 /* rondo_schedule_wire - a fresh slice of wire for the code of `count` elements. */
 rondo_slice
 rondo_schedule_wire(rondo_schedule *schedule, uint64_t count);
+
+/* rondo_schedule_enter, rondo_schedule_leave - begin and end a frame; there is one at a
+ * time. Leaving tells what scratch was taken inside. */
+void
+rondo_schedule_enter(rondo_schedule *schedule, const rondo_frame *frame);
+rondo_slice
+rondo_schedule_leave(rondo_schedule *schedule);
 
 /* Appends, in program order. All are void: the status is sticky. */
 void
@@ -186,13 +185,5 @@ rondo_schedule_print(const rondo_schedule *schedule, FILE *out);
 /* rondo_schedule_parse - RONDO_ERR_ARG names the line and what is wrong with it. */
 RONDO_MUST_USE rondo_status
 rondo_schedule_parse(FILE *in, rondo_schedule **schedule);
-
-/* rondo_coll_in_count, rondo_coll_out_count - elements of the caller's buffers: nranks
- * times count where the collective gathers or scatters; 0 for a barrier, for IN of a
- * broadcast and OUT of a reduce on ranks other than the root. */
-uint64_t
-rondo_coll_in_count(const rondo_coll *coll);
-uint64_t
-rondo_coll_out_count(const rondo_coll *coll);
 
 #endif /* SCHEDULE_SCHEDULE_H */

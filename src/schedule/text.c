@@ -118,6 +118,26 @@ print_step(const rondo_schedule *schedule, uint64_t index, FILE *out)
     fputc('\n', out);
 }
 
+/* Where the ranks are, in a line of its own; flat collectives have none. */
+static void
+print_levels(const rondo_coll *coll, FILE *out)
+{
+    const rondo_levels *const levels = coll->levels;
+
+    if (levels == NULL) {
+        return;
+    }
+    fprintf(out, "levels %s %s hosts", rondo_shape_text(coll->inner),
+            rondo_shape_text(coll->outer));
+    for (uint32_t at = 1; at < levels->depth; at++) {
+        fputs(at == 1 ? "" : " parts", out);
+        for (uint32_t rank = 0; rank < levels->nranks; rank++) {
+            fprintf(out, " %" PRIu32, levels->at[at].group_of[rank]);
+        }
+    }
+    fputc('\n', out);
+}
+
 rondo_status
 rondo_schedule_print(const rondo_schedule *schedule, FILE *out)
 {
@@ -128,6 +148,7 @@ rondo_schedule_print(const rondo_schedule *schedule, FILE *out)
             " count %" PRIu64 " segment %" PRIu64 " %s\n",
             rondo_coll_text(coll->kind), coll->rank, coll->nranks, coll->root,
             coll->count, coll->segment, coll->in_place ? "in_place" : "apart");
+    print_levels(coll, out);
     fprintf(out, "scratch %" PRIu64 " wire %" PRIu64 " signals %" PRIu32 "\n",
             schedule->scratch_count, schedule->wire_count, schedule->signals);
     for (uint64_t index = 0; index < schedule->nsteps; index++) {

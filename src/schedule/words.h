@@ -43,4 +43,9 @@ rondo_words_narrow(rondo_words *words, const char *before, uint32_t *number);
 RONDO_MUST_USE rondo_status
 rondo_words_slice(rondo_words *words, const char *before, rondo_slice *slice);
 
+/* rondo_words_levels - what follows "levels", up to the end of the line: the shapes and
+ * who is on which host. On RONDO_OK coll->levels is the caller's to destroy. */
+RONDO_MUST_USE rondo_status
+rondo_words_levels(rondo_words *words, rondo_coll *coll);
+
 #endif /* SCHEDULE_WORDS_H */

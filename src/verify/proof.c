@@ -64,7 +64,8 @@ agree(const rondo_coll *one, const rondo_coll *other)
 {
     return one->kind == other->kind && one->nranks == other->nranks &&
            one->root == other->root && one->count == other->count &&
-           one->segment == other->segment;
+           one->segment == other->segment && one->inner == other->inner &&
+           one->outer == other->outer && rondo_levels_same(one->levels, other->levels);
 }
 
 /* One schedule by itself. */

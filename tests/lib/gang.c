@@ -141,6 +141,9 @@ make_member(struct gang *gang, uint32_t rank)
                                 .root = job->root,
                                 .count = job->count,
                                 .segment = job->segment,
+                                .inner = job->inner,
+                                .outer = job->outer,
+                                .levels = job->levels,
                                 .in_place = is_in_place(job, rank)};
     make_buffers(gang, member);
     member->input = zeroed(member->in.bytes);

@@ -29,6 +29,9 @@ typedef struct gang_job {
     uint32_t root;
     uint64_t count;
     uint64_t segment;
+    const rondo_levels *levels; /* of all-reduces over levels; null: flat */
+    rondo_shape inner;
+    rondo_shape outer;
     gang_place place;
     rondo_dtype dtype;
     rondo_op op;

@@ -86,6 +86,7 @@ schedules_copy(const rondo_schedule *schedule)
     copy->steps = twin(schedule->steps, schedule->nsteps, 1, sizeof(rondo_step));
     copy->needs = twin(schedule->needs, schedule->nneeds, 1, sizeof(uint64_t));
     copy->deps = NULL;
+    copy->own_levels = NULL;
     return copy;
 }
 

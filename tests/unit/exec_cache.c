@@ -27,6 +27,9 @@ key_of(uint64_t count)
     key.coll.count = count;
     key.coll.segment = 0;
     key.coll.in_place = false;
+    key.coll.inner = RONDO_SHAPE_RING;
+    key.coll.outer = RONDO_SHAPE_TREE;
+    key.coll.levels = NULL;
     return key;
 }
 
@@ -98,12 +101,13 @@ finds_what_was_put_in(void **state)
 static void
 every_field_counts(void **state)
 {
+    static const rondo_levels levels = {.nranks = 4};
     rondo_plan_cache *cache = NULL;
-    rondo_plan_key keys[9];
+    rondo_plan_key keys[12];
 
     (void)state;
     assert_int_equal(rondo_plan_cache_create(100, UINT64_MAX, &cache), RONDO_OK);
-    for (int at = 0; at < 9; at++) {
+    for (int at = 0; at < 12; at++) {
         keys[at] = key_of(5);
     }
     keys[1].algo++;
@@ -114,12 +118,15 @@ every_field_counts(void **state)
     keys[6].coll.count++;
     keys[7].coll.segment++;
     keys[8].coll.in_place = true;
-    for (int at = 0; at < 9; at++) {
+    keys[9].coll.inner = RONDO_SHAPE_TREE;
+    keys[10].coll.outer = RONDO_SHAPE_RING;
+    keys[11].coll.levels = &levels;
+    for (int at = 0; at < 12; at++) {
         assert_null(rondo_plan_cache_find(cache, &keys[at]));
         rondo_plan *const plan = new_plan((uint64_t)at + 1);
         assert_int_equal(rondo_plan_cache_insert(cache, &keys[at], plan), RONDO_OK);
     }
-    for (int at = 0; at < 9; at++) {
+    for (int at = 0; at < 12; at++) {
         assert_int_equal(rondo_plan_cache_find(cache, &keys[at])->scratch_count,
                          at + 1);
     }

@@ -184,6 +184,8 @@ static const struct promise {
     {"all_reduce halving_doubling", all_reduce_halving_doubling},
     {"all_reduce tree", all_reduce_tree},
     {"all_reduce direct", direct},
+    /* Flat here; levels.c holds it to account with levels. */
+    {"all_reduce levels", all_reduce_ring},
     {"reduce_scatter ring", reduce_scatter_ring},
     {"all_gather ring", all_gather_ring},
     {"broadcast tree", broadcast_tree},

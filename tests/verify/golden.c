@@ -11,17 +11,42 @@
 
 #include "lib/schedules.h"
 
-/* What each row is shown with. */
+static const uint32_t two_by_two[] = {0, 1, 0, 1};
+static const uint32_t three_and_one[] = {0, 0, 1, 0};
+static const uint32_t two_by_four[] = {0, 0, 0, 0, 1, 1, 1, 1};
+static const uint32_t in_halves[] = {0, 0, 1, 1, 0, 0, 1, 1};
+
+/* What each row is shown with; what has hosts is for the rows that look at levels. */
 static const struct golden {
     const char *name;
     enum places places;
     rondo_coll coll;
+    const uint32_t *host_of;
+    const uint32_t *part_of;
 } goldens[] = {
-    {"2", PLACES_APART, {.nranks = 2, .count = 4}},
-    {"3_in_place", PLACES_IN_PLACE, {.nranks = 3, .count = 7}},
+    {"2", PLACES_APART, {.nranks = 2, .count = 4}, NULL, NULL},
+    {"3_in_place", PLACES_IN_PLACE, {.nranks = 3, .count = 7}, NULL, NULL},
     {"5_mixed_segments",
      PLACES_MIXED,
-     {.nranks = 5, .count = 12, .segment = 4, .root = 0}},
+     {.nranks = 5, .count = 12, .segment = 4, .root = 0},
+     NULL,
+     NULL},
+    {"2x2", PLACES_APART, {.nranks = 4, .count = 9}, two_by_two, NULL},
+    {"3_and_1_in_place",
+     PLACES_IN_PLACE,
+     {.nranks = 4, .count = 5, .inner = RONDO_SHAPE_ONE_SHOT},
+     three_and_one,
+     NULL},
+    {"2x2_mixed_segments",
+     PLACES_MIXED,
+     {.nranks = 4, .count = 24, .segment = 8, .outer = RONDO_SHAPE_ONE_SHOT},
+     two_by_two,
+     NULL},
+    {"2x2x2",
+     PLACES_APART,
+     {.nranks = 8, .count = 8, .outer = RONDO_SHAPE_TREE},
+     two_by_four,
+     in_halves},
 };
 
 #define GOLDENS (sizeof goldens / sizeof goldens[0])
@@ -47,14 +72,21 @@ text_of(const rondo_algo *algo, const struct golden *golden)
     char *text = NULL;
     size_t bytes = 0;
     schedules set;
+    rondo_coll coll = golden->coll;
     FILE *const out = open_memstream(&text, &bytes);
 
     assert_non_null(out);
-    schedules_build(algo, &golden->coll, golden->places, &set);
+    if (golden->host_of != NULL) {
+        assert_int_equal(rondo_levels_create(coll.nranks, golden->host_of,
+                                             golden->part_of, &coll.levels),
+                         RONDO_OK);
+    }
+    schedules_build(algo, &coll, golden->places, &set);
     for (uint32_t rank = 0; rank < set.nranks; rank++) {
         assert_int_equal(rondo_schedule_print(set.of[rank], out), RONDO_OK);
     }
     schedules_clear(&set);
+    rondo_levels_destroy(coll.levels);
     assert_int_equal(fclose(out), 0);
     return text;
 }
@@ -97,6 +129,9 @@ test_golden(void **state)
         const rondo_algo *const algo = rondo_algo_at(row);
 
         for (size_t at = 0; at < GOLDENS; at++) {
+            if (goldens[at].host_of != NULL && row != RONDO_ALGO_all_reduce_levels) {
+                continue;
+            }
             char *const text = text_of(algo, &goldens[at]);
 
             path_of(algo, goldens[at].name, path, sizeof path);

@@ -1,6 +1,8 @@
 /* replay.c - seeds and what becomes of them, the same in every run. */
 #include "lib/replay.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +73,72 @@ run(const uint8_t *data, size_t bytes)
     free(copy);
 }
 
+static size_t
+read_file(const char *path, uint8_t *data)
+{
+    FILE *const file = fopen(path, "re");
+
+    replay_insist(file != NULL, path);
+    const size_t bytes = fread(data, 1, REPLAY_BYTES_MAX, file);
+    (void)fclose(file);
+    return bytes;
+}
+
+/* What a fuzzer has found, kept beside the targets; how many files. */
+static uint32_t
+replay_corpus(void)
+{
+    static uint8_t data[REPLAY_BYTES_MAX];
+    const char *const source = getenv("RONDO_SOURCE");
+    const char *const name = strchr(program_invocation_short_name, '_');
+    char folder_path[512];
+    char path[1024];
+    uint32_t count = 0;
+
+    if (source == NULL || name == NULL) {
+        return 0;
+    }
+    (void)snprintf(folder_path, sizeof folder_path, "%s/tests/fuzz/corpus/%s", source,
+                   name + 1);
+    DIR *const folder = opendir(folder_path);
+    if (folder == NULL) {
+        return 0;
+    }
+    for (struct dirent *at = readdir(folder); at != NULL; at = readdir(folder)) {
+        if (at->d_name[0] != '.') {
+            (void)snprintf(path, sizeof path, "%s/%s", folder_path, at->d_name);
+            run(data, read_file(path, data));
+            count++;
+        }
+    }
+    (void)closedir(folder);
+    return count;
+}
+
+int
+LLVMFuzzerInitialize(int *count, char ***words)
+{
+    static uint8_t seed[REPLAY_BYTES_MAX];
+    const char *const folder = getenv("RONDO_FUZZ_SEEDS");
+    uint32_t number = 0;
+
+    (void)count;
+    (void)words;
+    if (folder == NULL) {
+        return 0;
+    }
+    for (size_t bytes = replay_seed(0, seed); bytes > 0;
+         bytes = replay_seed(++number, seed)) {
+        char path[512];
+        (void)snprintf(path, sizeof path, "%s/seed-%u", folder, number);
+        FILE *const file = fopen(path, "we");
+        replay_insist(file != NULL && fwrite(seed, 1, bytes, file) == bytes &&
+                          fclose(file) == 0,
+                      "a seed is written");
+    }
+    return 0;
+}
+
 int
 replay_all(uint32_t changes)
 {
@@ -79,6 +147,7 @@ replay_all(uint32_t changes)
     uint64_t state = 1;
     uint32_t number = 0;
 
+    const uint32_t found = replay_corpus();
     for (size_t bytes = replay_seed(0, seed); bytes > 0;
          bytes = replay_seed(++number, seed)) {
         run(seed, bytes);
@@ -91,6 +160,7 @@ replay_all(uint32_t changes)
             run(data, left);
         }
     }
-    (void)fprintf(stderr, "%u seeds with %u changes each\n", number, changes);
+    (void)fprintf(stderr, "%u of the corpus, %u seeds with %u changes each\n", found,
+                  number, changes);
     return number > 0 ? 0 : 1;
 }

@@ -1,7 +1,7 @@
 /*
- * replay.h - runs a fuzz target without a fuzzer: its seeds, then changes of them that
- * are the same every time. With RONDO_FUZZER defined there is no main: build the file
- * with clang -fsanitize=fuzzer then.
+ * replay.h - runs a fuzz target without a fuzzer: the corpus that a fuzzer has found
+ * (tests/fuzz/corpus/TARGET), its seeds, then changes of them that are the same every
+ * time. With RONDO_FUZZER defined there is no main: scripts/fuzz builds it so.
  */
 #ifndef LIB_REPLAY_H
 #define LIB_REPLAY_H
@@ -24,8 +24,13 @@ replay_seed(uint32_t number, uint8_t *data);
 void
 replay_insist(int fact, const char *what);
 
-/* replay_all - every seed, and `changes` changes of each; 0. */
+/* replay_all - the corpus, every seed, and `changes` changes of each; 0. */
 int
 replay_all(uint32_t changes);
+
+/* Called by libFuzzer before it begins: writes the seeds to the folder RONDO_FUZZ_SEEDS
+ * names, if it is set. */
+int
+LLVMFuzzerInitialize(int *count, char ***words);
 
 #endif /* LIB_REPLAY_H */

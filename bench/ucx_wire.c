@@ -25,6 +25,7 @@ typedef struct options {
     const char *port;
     const char *mode;
     const char *module;
+    size_t window;    /* parcels on their way, at most WINDOW */
     const char *peer; /* null: the side that listens */
     size_t bytes;
     uint64_t rounds;
@@ -56,7 +57,7 @@ now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Headers say 'd' for data and 'c' for a credit of WINDOW / 2. */
+/* Headers say 'd' for data and 'c' for a credit of half a window. */
 static bool
 arrived(void *user, const void *header, size_t header_bytes, const void *data,
         size_t bytes, void *parcel)
@@ -66,7 +67,7 @@ arrived(void *user, const void *header, size_t header_bytes, const void *data,
     (void)bytes;
     (void)parcel;
     if (header_bytes == 8 && *(const char *)header == 'c') {
-        b->credits += WINDOW / 2;
+        b->credits += b->options->window / 2;
     } else {
         b->arrived++;
     }
@@ -204,9 +205,10 @@ give_credits(bench *b, uint64_t *given)
     static const char header[8] = "c";
     static rondo_wire_parcel credit = {
         .header = header, .header_bytes = sizeof(header), .done = true};
-    while (b->arrived - *given >= WINDOW / 2 && credit.done) {
+    const uint64_t half = b->options->window / 2;
+    while (b->arrived - *given >= half && credit.done) {
         b->ops->send(b->wire, b->link, &credit);
-        *given += WINDOW / 2;
+        *given += half;
     }
 }
 
@@ -215,12 +217,13 @@ bandwidth(bench *b, char *data, bool sends, bool receives)
 {
     static rondo_wire_parcel parcels[WINDOW];
     const char header[8] = "d";
-    const uint64_t rounds = (b->options->rounds + WINDOW - 1) / WINDOW * WINDOW;
+    const size_t window = b->options->window;
+    const uint64_t rounds = (b->options->rounds + window - 1) / window * window;
     const uint64_t came_before = b->arrived;
     uint64_t sent = 0;
     uint64_t given = came_before;
     b->credits = 0;
-    for (size_t k = 0; k < WINDOW; k++) {
+    for (size_t k = 0; k < window; k++) {
         parcels[k] = (rondo_wire_parcel){.header = header,
                                          .header_bytes = sizeof(header),
                                          .data = data + k * b->options->bytes,
@@ -230,8 +233,8 @@ bandwidth(bench *b, char *data, bool sends, bool receives)
     const double begin = now();
     while ((sends && b->credits < rounds) ||
            (receives && b->arrived - came_before < rounds)) {
-        rondo_wire_parcel *next = &parcels[sent % WINDOW];
-        if (sends && sent < rounds && sent - b->credits < WINDOW && next->done) {
+        rondo_wire_parcel *next = &parcels[sent % window];
+        if (sends && sent < rounds && sent - b->credits < window && next->done) {
             b->ops->send(b->wire, b->link, next);
             sent++;
             if (sent % 4 != 0) {
@@ -255,8 +258,9 @@ read_options(int argc, char **argv)
                  .port = "29511",
                  .mode = "latency",
                  .bytes = 8,
+                 .window = WINDOW,
                  .rounds = 20000};
-    for (int letter; (letter = getopt(argc, argv, "d:t:p:m:l:s:n:w")) != -1;) {
+    for (int letter; (letter = getopt(argc, argv, "d:t:p:m:l:s:n:k:w")) != -1;) {
         switch (letter) {
         case 'd':
             o.devices = optarg;
@@ -279,13 +283,20 @@ read_options(int argc, char **argv)
         case 'n':
             o.rounds = strtoul(optarg, NULL, 10);
             break;
+        case 'k':
+            o.window = strtoul(optarg, NULL, 10);
+            break;
         case 'w':
             o.sleeps = true;
             break;
         default:
             give_up("[-d DEVICES] [-t TRANSPORTS] [-p PORT] [-l MODULE] [-s BYTES] "
-                    "[-n ROUNDS] [-w (sleep)] [-m latency|bandwidth|both] [PEER]");
+                    "[-n ROUNDS] [-k WINDOW] [-w (sleep)] [-m latency|bandwidth|both] "
+                    "[PEER]");
         }
+    }
+    if (o.window < 2 || o.window > WINDOW || o.window % 2 != 0) {
+        give_up("the window is even, 2 to 64");
     }
     o.peer = optind < argc ? argv[optind] : NULL;
     return o;

@@ -8,15 +8,14 @@
 
 #include "transport/ucx/module/wire_state.h"
 
-/* A parcel of this length is one message of TCP's: the receive segment has room for
- * UCX's header and ours beside it. */
-#define PARCEL_BYTES (64u * 1024u)
+/* Beside a parcel's data a segment of TCP's holds our header and UCX's. */
+#define SEGMENT_EXTRA 512u
 
 static const struct setting {
     const char *name; /* without UCX_ */
     const char *value;
 } settings[] = {
-    /* Parcels in one fragment: the data, our header, UCX's headers. */
+    /* 64 KiB of data and SEGMENT_EXTRA: a parcel is one message of TCP's. */
     {"TCP_RX_SEG_SIZE", "66048"},
     /* TCP's bandwidth is guessed so low that copying would always look cheaper. */
     {"ZCOPY_THRESH", "8000"},
@@ -62,6 +61,36 @@ no_memory_hooks(void)
     ucm_set_global_opts(&options);
 }
 
+/* A number of bytes as UCX reads it, such as 64K; 0 when it is none. */
+static size_t
+bytes_of(const char *text)
+{
+    char *unit = NULL;
+    const unsigned long long number = strtoull(text, &unit, 10);
+    if (number == 0 || number > 1u << 30) {
+        return 0;
+    }
+    switch (*unit) {
+    case 'k':
+    case 'K':
+        return (size_t)number << 10;
+    case 'm':
+    case 'M':
+        return (size_t)number << 20;
+    default:
+        return (size_t)number;
+    }
+}
+
+/* The longest data that is one fragment, a multiple of 64. */
+static size_t
+parcel_bytes_of(const char *segment)
+{
+    const size_t bytes = bytes_of(segment);
+    return bytes < 4 * SEGMENT_EXTRA ? SEGMENT_EXTRA
+                                     : (bytes - SEGMENT_EXTRA) / 64 * 64;
+}
+
 ucs_status_t
 rondo_ucx_settings(const rondo_wire_setup *setup, ucp_config_t **config,
                    size_t *parcel_bytes)
@@ -84,7 +113,8 @@ rondo_ucx_settings(const rondo_wire_setup *setup, ucp_config_t **config,
         ucp_config_release(read);
         return status;
     }
-    *parcel_bytes = PARCEL_BYTES;
+    const char *segment = getenv("UCX_TCP_RX_SEG_SIZE");
+    *parcel_bytes = parcel_bytes_of(segment != NULL ? segment : settings[0].value);
     *config = read;
     return UCS_OK;
 }

@@ -8,7 +8,8 @@ build=$root/build
 packages=(
     gcc g++ libc6-dev clang-14 libclang-rt-14-dev cmake ninja-build pkg-config binutils
     clang-format-14 cppcheck valgrind
-    libucx-dev libcmocka-dev libsodium-dev libjansson-dev zlib1g-dev libopenblas-serial-dev
+    libucx-dev libhwloc-dev libibverbs-dev
+    libcmocka-dev libsodium-dev libjansson-dev zlib1g-dev libopenblas-serial-dev
     dataset-fashion-mnist python3 python3-numpy procps iproute2
     qemu-system-x86 busybox-static kmod cpio
     rdma-core ibverbs-providers ibverbs-utils ucx-utils

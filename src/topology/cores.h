@@ -19,8 +19,8 @@ void
 rondo_cores_add(rondo_cores *cores, const uint64_t mask[RONDO_CPUS_MAX / 64],
                 uint32_t quota);
 
-/* rondo_cores_count - cores the ranks share: all they may run on, but no more than their
- * smallest quota; at least 1. */
+/* rondo_cores_count - cores the ranks share: all they may run on, but no more than
+ * their smallest quota; at least 1. */
 uint32_t
 rondo_cores_count(const rondo_cores *cores);
 

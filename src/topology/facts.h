@@ -72,7 +72,8 @@ typedef struct rondo_network_facts {
 RONDO_MUST_USE rondo_status
 rondo_network_read(rondo_network_facts *facts);
 
-/* rondo_network_judge - what rondo_network_find decides, from facts. A pure function. */
+/* rondo_network_judge - what rondo_network_find decides, from facts. A pure
+ * function. */
 RONDO_MUST_USE rondo_status
 rondo_network_judge(const rondo_network_facts *facts, const char *wanted,
                     rondo_network *network);

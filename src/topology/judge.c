@@ -1,5 +1,5 @@
-/* judge.c - which interface can carry traffic between hosts, which is best, and why each
- * other was refused. */
+/* judge.c - which interface can carry traffic between hosts, which is best, and why
+ * each other was refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ hard_objection(const candidate *one)
     }
     if (one->address->family == 6 && is_link_local(one->address)) {
         return (rondo_objection){RONDO_INTERFACE_LINK_LOCAL,
-                                 "has a link-local address only valid on this link"};
+                                 "has an address for this link only (fe80::/10)"};
     }
     return (rondo_objection){RONDO_INTERFACE_USABLE, ""};
 }
@@ -67,7 +67,7 @@ soft_objection(const rondo_network_facts *facts, const candidate *one)
 {
     if (one->link->loopback || is_loopback_address(one->address)) {
         return (rondo_objection){RONDO_INTERFACE_LOOPBACK,
-                                 "is loopback: it ends at this host"};
+                                 "ends at this host (loopback)"};
     }
     const rondo_objection nature = rondo_link_objection(facts, one->link);
     if (nature.verdict != RONDO_INTERFACE_USABLE) {
@@ -75,7 +75,7 @@ soft_objection(const rondo_network_facts *facts, const candidate *one)
     }
     if (is_link_local(one->address)) {
         return (rondo_objection){RONDO_INTERFACE_LINK_LOCAL,
-                                 "has a link-local address (169.254/16)"};
+                                 "has an address for this link only (169.254/16)"};
     }
     return nature;
 }

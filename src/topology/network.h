@@ -1,7 +1,7 @@
 /*
- * network.h - the interfaces and RDMA ports of this host: what there is, which can carry
- * traffic between hosts, why each other was refused, and what is decided from it. Part of
- * the library: it asks the kernel only.
+ * network.h - the interfaces and RDMA ports of this host: what there is, which can
+ * carry traffic between hosts, why each other was refused, and what is decided from it.
+ * Part of the library: it asks the kernel only.
  */
 #ifndef TOPOLOGY_NETWORK_H
 #define TOPOLOGY_NETWORK_H
@@ -59,11 +59,11 @@ typedef struct rondo_network {
     uint32_t nports_seen;                        /* and all */
 } rondo_network;
 
-/* rondo_network_find - look at this host. `wanted` is RONDO_INTERFACE: "auto", or a comma
- * separated list of names, patterns and address ranges ("eth0,ib*,10.1.0.0/16", "^docker0"
- * takes out), which may ask for what auto refuses (loopback, a bridge), but not for what
- * is down. What is named first is preferred; then the faster, then the one with the
- * default route. RONDO_ERR_ARG names the part that cannot be read. */
+/* rondo_network_find - look at this host. `wanted` is RONDO_INTERFACE: "auto", or a
+ * comma separated list of names, patterns and address ranges ("eth0,ib*,10.1.0.0/16",
+ * "^docker0" takes out), which may ask for what auto refuses (loopback, a bridge), but
+ * not for what is down. What is named first is preferred; then the faster, then the one
+ * with the default route. RONDO_ERR_ARG names the part that cannot be read. */
 RONDO_MUST_USE rondo_status
 rondo_network_find(const char *wanted, rondo_network *network);
 
@@ -79,10 +79,11 @@ typedef struct rondo_network_choice {
     char reason[160]; /* "RDMA port mlx5_0:1 is active" */
 } rondo_network_choice;
 
-/* rondo_network_choose - from the interfaces that connections have proved ("eth0,eth1") and
- * RONDO_RDMA: auto takes active ports that belong to one of them, or to no interface, and
- * TCP as well; off takes TCP only; names take those alone, without TCP. RONDO_ERR_ARG: a
- * named port is not there or not active; the text lists what there is. */
+/* rondo_network_choose - from the interfaces that connections have proved ("eth0,eth1")
+ * and RONDO_RDMA: auto takes active ports that belong to one of them, or to no
+ * interface, and TCP as well; off takes TCP only; names take those alone, without TCP.
+ * RONDO_ERR_ARG: a named port is not there or not active; the text lists what there
+ * is. */
 RONDO_MUST_USE rondo_status
 rondo_network_choose(const rondo_network *network, const char *interfaces,
                      const char *rdma, rondo_network_choice *choice);

@@ -118,8 +118,8 @@ read_part(const char *text, rondo_wanted_part *part)
     return read_name(part);
 }
 
-/* Elsewhere a "^" in front turns a whole list around; here it belongs to one part. A name
- * that follows could be meant either way, and the wrong guess would be silent. */
+/* Elsewhere a "^" in front turns a whole list around; here it belongs to one part. A
+ * name that follows could be meant either way, and the wrong guess would be silent. */
 static rondo_status
 take_part(const char *text, rondo_wanted *wanted)
 {

@@ -29,7 +29,8 @@ void
 rondo_columns_spread(const rondo_coll *coll, rondo_schedule *schedule,
                      uint32_t columns);
 
-/* The all-reduces that have halves; each is defined where the whole one is. */
+/* The all-reduces that have halves, by their names. Without segments the sum of block r
+ * of nranks, or of the largest power of two below, ends up at rank r. */
 void
 rondo_ring_halves(const rondo_coll *coll, rondo_schedule *schedule,
                   rondo_halves halves);

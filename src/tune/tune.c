@@ -1,9 +1,7 @@
 /* tune.c - the built-in choice, by collective, bytes, ranks and cores. */
 #include "tune/tune.h"
 
-#include <string.h>
-
-#include "base/error.h"
+#include "tune/hosts.h"
 
 /* One-shot sends the whole vector to everyone: it wins while a message is cheaper than
  * a turn, which depends on how much all of them together have to copy. */
@@ -24,95 +22,55 @@
 /* Pieces of the mapped run: input of all ranks and the sum stay in the first caches. */
 #define MAPPED_PIECE_BYTES (UINT64_C(16) << 10)
 
-static uint32_t
-algo_index(rondo_coll_kind kind, const char *shape)
-{
-    for (uint32_t i = 0; i < rondo_algo_count(); i++) {
-        const rondo_algo *const algo = rondo_algo_at(i);
-
-        if (algo->kind == kind && strcmp(algo->shape, shape) == 0) {
-            return i;
-        }
-    }
-    return RONDO_TUNE_FREE;
-}
-
-/* Write the shapes of `kind` as "ring, tree". */
-static void
-list_shapes(rondo_coll_kind kind, char *list, size_t list_bytes)
-{
-    list[0] = '\0';
-    for (uint32_t i = 0; i < rondo_algo_count(); i++) {
-        const rondo_algo *const algo = rondo_algo_at(i);
-
-        if (algo->kind == kind) {
-            (void)strncat(list, list[0] == '\0' ? "" : ", ",
-                          list_bytes - strlen(list) - 1);
-            (void)strncat(list, algo->shape, list_bytes - strlen(list) - 1);
-        }
-    }
-}
-
-static rondo_status
-force_one(const char *word, rondo_tune_forced *forced)
-{
-    const char *const equals = strchr(word, '=');
-    char list[256];
-
-    if (equals == NULL) {
-        return rondo_error(RONDO_ERR_ARG,
-                           "RONDO_ALGO has \"%s\"; allowed is collective=algorithm",
-                           word);
-    }
-    for (uint32_t kind = 0; kind < RONDO_COLLS; kind++) {
-        const char *const text = rondo_coll_text((rondo_coll_kind)kind);
-
-        if (strlen(text) != (size_t)(equals - word) ||
-            strncmp(word, text, strlen(text)) != 0) {
-            continue;
-        }
-        forced->algo[kind] = algo_index((rondo_coll_kind)kind, equals + 1);
-        if (forced->algo[kind] != RONDO_TUNE_FREE) {
-            return RONDO_OK;
-        }
-        list_shapes((rondo_coll_kind)kind, list, sizeof list);
-        return rondo_error(RONDO_ERR_ARG, "RONDO_ALGO asks for \"%s\"; %s has %s", word,
-                           text, list);
-    }
-    return rondo_error(RONDO_ERR_ARG, "RONDO_ALGO names no collective in \"%s\"", word);
-}
-
-rondo_status
-rondo_tune_forced_parse(const char *text, rondo_tune_forced *forced)
-{
-    char words[256];
-    char *rest = NULL;
-    rondo_tune_forced read;
-
-    if (strlen(text) >= sizeof words) {
-        return rondo_error(RONDO_ERR_ARG, "RONDO_ALGO is longer than %zu characters",
-                           sizeof words - 1);
-    }
-    memcpy(words, text, strlen(text) + 1);
-    for (uint32_t kind = 0; kind < RONDO_COLLS; kind++) {
-        read.algo[kind] = RONDO_TUNE_FREE;
-    }
-    for (char *word = strtok_r(words, ",", &rest); word != NULL;
-         word = strtok_r(NULL, ",", &rest)) {
-        const rondo_status status = force_one(word, &read);
-
-        if (status != RONDO_OK) {
-            return status;
-        }
-    }
-    *forced = read;
-    return RONDO_OK;
-}
-
 static uint64_t
 vector_bytes(const rondo_tune_query *query)
 {
     return query->coll->count * query->element_bytes;
+}
+
+static uint32_t
+hosts_of(const rondo_tune_query *query)
+{
+    return rondo_levels_hosts(query->coll->levels);
+}
+
+/* The row of the table that is a shape on all ranks alike. */
+static rondo_algo_index
+algo_of(rondo_shape shape)
+{
+    switch (shape) {
+    case RONDO_SHAPE_ONE_SHOT:
+        return RONDO_ALGO_all_reduce_one_shot;
+    case RONDO_SHAPE_TREE:
+        return RONDO_ALGO_all_reduce_tree;
+    case RONDO_SHAPE_HALVING_DOUBLING:
+        return RONDO_ALGO_all_reduce_halving_doubling;
+    default:
+        return RONDO_ALGO_all_reduce_ring;
+    }
+}
+
+/* On one host: how all ranks work together. */
+static rondo_shape
+flat_shape(uint64_t bytes, uint32_t nranks)
+{
+    if (nranks <= 2
+            ? bytes <= ONE_SHOT_BYTES_2_RANKS
+            : nranks <= ONE_SHOT_RANKS && bytes * nranks <= ONE_SHOT_BYTES_TOTAL) {
+        return RONDO_SHAPE_ONE_SHOT;
+    }
+    return bytes <= HALVING_BYTES && nranks > 2 ? RONDO_SHAPE_HALVING_DOUBLING
+                                                : RONDO_SHAPE_RING;
+}
+
+static rondo_shape
+outer_shape(const rondo_tune_query *query)
+{
+    const uint64_t bytes = vector_bytes(query);
+    const uint32_t hosts = hosts_of(query);
+
+    return hosts > 1 ? rondo_hosts_outer(bytes, hosts)
+                     : flat_shape(bytes, query->coll->nranks);
 }
 
 static rondo_algo_index
@@ -120,17 +78,15 @@ all_reduce_algo(const rondo_tune_query *query)
 {
     const uint64_t bytes = vector_bytes(query);
     const uint32_t nranks = query->coll->nranks;
+    const uint32_t hosts = hosts_of(query);
 
-    if (query->mapped && nranks > 1 && bytes >= MAPPED_BYTES) {
+    if (hosts > 1 && hosts < nranks) {
+        return RONDO_ALGO_all_reduce_levels;
+    }
+    if (query->mapped && hosts == 1 && nranks > 1 && bytes >= MAPPED_BYTES) {
         return RONDO_ALGO_all_reduce_direct;
     }
-    if (nranks <= 2
-            ? bytes <= ONE_SHOT_BYTES_2_RANKS
-            : nranks <= ONE_SHOT_RANKS && bytes * nranks <= ONE_SHOT_BYTES_TOTAL) {
-        return RONDO_ALGO_all_reduce_one_shot;
-    }
-    return bytes <= HALVING_BYTES && nranks > 2 ? RONDO_ALGO_all_reduce_halving_doubling
-                                                : RONDO_ALGO_all_reduce_ring;
+    return algo_of(outer_shape(query));
 }
 
 static rondo_algo_index
@@ -161,7 +117,9 @@ segment_elements(const rondo_tune_query *query, uint32_t algo)
     const bool direct = algo == RONDO_ALGO_all_reduce_direct;
     uint64_t segment = query->segment_bytes;
 
-    if (segment == 0) {
+    if (segment == 0 && hosts_of(query) > 1) {
+        segment = rondo_hosts_segment_bytes(bytes);
+    } else if (segment == 0) {
         segment = direct ? MAPPED_PIECE_BYTES : SEGMENT_BYTES;
     }
     /* Vectors that fit into one segment share a plan whatever the setting. */
@@ -175,15 +133,40 @@ segment_elements(const rondo_tune_query *query, uint32_t algo)
     return elements == 0 ? 1 : elements;
 }
 
+/* Mapped memory ends at the host. */
+static bool
+is_possible(const rondo_tune_query *query, uint32_t algo)
+{
+    return algo != RONDO_TUNE_FREE &&
+           (rondo_algo_at(algo)->needs == 0 || (query->mapped && hosts_of(query) == 1));
+}
+
 rondo_choice
 rondo_tune_choose(const rondo_tune_query *query)
 {
-    const uint32_t forced = query->forced->algo[query->coll->kind];
-    const bool possible = forced != RONDO_TUNE_FREE &&
-                          (rondo_algo_at(forced)->needs == 0 || query->mapped);
-    const uint32_t algo = possible ? forced : (uint32_t)usual_algo(query);
+    const rondo_tune_forced *const forced = query->forced;
+    const uint32_t wish = forced->algo[query->coll->kind];
+    const uint32_t algo = is_possible(query, wish) ? wish : (uint32_t)usual_algo(query);
+    rondo_choice choice = {.algo = algo, .segment = segment_elements(query, algo)};
 
-    return (rondo_choice){.algo = algo, .segment = segment_elements(query, algo)};
+    /* Elsewhere shapes mean nothing and stay 0, so that plans are shared. */
+    if (algo == RONDO_ALGO_all_reduce_levels) {
+        choice.inner =
+            forced->shapes ? forced->inner : rondo_hosts_inner(vector_bytes(query));
+        choice.outer = forced->shapes ? forced->outer : outer_shape(query);
+    }
+    return choice;
+}
+
+rondo_coll
+rondo_tune_coll(const rondo_coll *coll, rondo_choice choice)
+{
+    rondo_coll told = *coll;
+
+    told.segment = choice.segment;
+    told.inner = choice.inner;
+    told.outer = choice.outer;
+    return told;
 }
 
 bool

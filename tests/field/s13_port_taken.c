@@ -78,7 +78,8 @@ join_where_a_stranger_is(rank_self *self)
         rank_expect_status(self, status, RONDO_ERR_SYSTEM, NULL, "rank 0");
         rank_expect_text(self, text, "127.0.0.1", "rank 0");
         rank_expect_text(self, text, port, "rank 0");
-        rank_expect_text(self, text, "ddress already in use", "rank 0");
+        rank_expect_text(self, text, "ddress already in use, by process ", "rank 0");
+        rank_expect_text(self, text, "(field_s13_port_", "rank 0");
         rank_expect(self, took_ms < 1000, "rank 0 took %d ms", (int)took_ms);
     } else {
         rank_expect_status(self, status, RONDO_ERR_START, NULL, "rank 1");

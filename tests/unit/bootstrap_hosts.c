@@ -76,7 +76,6 @@ expect_failure(uint32_t rank, rondo_status status, const char *const *parts)
 {
     meet_start(&ranks[rank]);
     meet_join(&ranks[rank]);
-    (void)fprintf(stderr, "%s\n", ranks[rank].text);
     assert_int_equal(ranks[rank].status, status);
     for (uint32_t i = 0; parts[i] != NULL; i++) {
         if (strstr(ranks[rank].text, parts[i]) == NULL) {

@@ -19,6 +19,7 @@ typedef struct wires_board {
     } of[WIRES_MAX];
     const char *devices;   /* of all; null: lo */
     int spaces[WIRES_MAX]; /* namespaces to go to; 0: none */
+    _Atomic bool go;       /* for a test's director */
 } wires_board;
 
 typedef struct wires_header {

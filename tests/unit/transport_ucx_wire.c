@@ -275,6 +275,7 @@ room_wakes_a_sender(void **state)
 static void
 between_spaces(spaces_families families)
 {
+    static rank_report reports[2];
     wires_board *board = board_on("e0");
     spaces hosts;
 
@@ -284,9 +285,19 @@ between_spaces(spaces_families families)
     for (uint32_t k = 0; k < 3; k++) {
         board->spaces[k] = hosts.fds[k];
     }
-    run_ranks(3, AS_PROCESSES, mixed, board, PATIENCE_MS);
-    run_ranks(2, AS_PROCESSES, sleepers, board, PATIENCE_MS);
+    const rank_run many = {.nranks = 3,
+                           .kind = AS_PROCESSES,
+                           .function = mixed,
+                           .user = board,
+                           .deadline_ms = PATIENCE_MS};
+    rank_run two = many;
+    two.nranks = 2;
+    two.function = sleepers;
+    ranks_run(&many, &reports[0]);
+    ranks_run(&two, &reports[1]);
     spaces_close(&hosts);
+    ranks_expect(&reports[0], RANK_RETURNED, RANKS_MAX);
+    ranks_expect(&reports[1], RANK_RETURNED, RANKS_MAX);
 }
 
 static void

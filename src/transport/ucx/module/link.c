@@ -50,8 +50,19 @@ rondo_ucx_links_tell(rondo_wire *wire)
         link->told = true;
         wire->failing--;
         wire->news++;
-        wire->lost(wire->user, link->user, ucs_status_string(link->failure));
+        wire->lost(wire->user, link->user,
+                   link->reason[0] != '\0' ? link->reason
+                                           : ucs_status_string(link->failure));
     }
+}
+
+/* A peer that refuses at once is lost like one that goes later. */
+static bool
+is_peers_fault(ucs_status_t status)
+{
+    return status == UCS_ERR_UNREACHABLE || status == UCS_ERR_REJECTED ||
+           status == UCS_ERR_CONNECTION_RESET || status == UCS_ERR_TIMED_OUT ||
+           status == UCS_ERR_NOT_CONNECTED;
 }
 
 int
@@ -75,8 +86,13 @@ rondo_ucx_connect(rondo_wire *wire, const void *address, size_t bytes, void *lin
         .err_mode = UCP_ERR_HANDLING_MODE_PEER,
         .err_handler = {.cb = endpoint_failed, .arg = made},
     };
+    rondo_ucx_forget_message();
     const ucs_status_t status = ucp_ep_create(wire->worker, &params, &made->endpoint);
-    if (status != UCS_OK) {
+    if (is_peers_fault(status)) {
+        made->endpoint = NULL;
+        rondo_ucx_sentence(made->reason, sizeof(made->reason), NULL, status);
+        rondo_ucx_link_failed(made, status);
+    } else if (status != UCS_OK) {
         rondo_ucx_sentence(why, why_bytes, "UCX cannot connect", status);
         free(made);
         return -1;
@@ -96,6 +112,9 @@ close_endpoint(rondo_wire *wire, rondo_wire_link *link)
         .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
         .flags = healthy ? 0 : UCP_EP_CLOSE_FLAG_FORCE,
     };
+    if (link->endpoint == NULL) {
+        return;
+    }
     void *request = ucp_ep_close_nbx(link->endpoint, &param);
     if (!UCS_PTR_IS_PTR(request)) {
         return;

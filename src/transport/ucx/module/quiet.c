@@ -31,9 +31,15 @@ keep_message(const char *file, unsigned line, const char *function,
 }
 
 void
-rondo_ucx_quiet(void)
+rondo_ucx_forget_message(void)
 {
     last_message[0] = '\0';
+}
+
+void
+rondo_ucx_quiet(void)
+{
+    rondo_ucx_forget_message();
     /* A user who names a level or a file wants UCX's own output. */
     if (quiet || getenv("UCX_LOG_LEVEL") != NULL || getenv("UCX_LOG_FILE") != NULL) {
         return;
@@ -46,7 +52,8 @@ void
 rondo_ucx_sentence(char *why, size_t why_bytes, const char *what, ucs_status_t status)
 {
     const bool more = last_message[0] != '\0';
-    (void)snprintf(why, why_bytes, "%s: %s%s%s%s", what, ucs_status_string(status),
+    (void)snprintf(why, why_bytes, "%s%s%s%s%s%s", what == NULL ? "" : what,
+                   what == NULL ? "" : ": ", ucs_status_string(status),
                    more ? " (" : "", last_message, more ? ")" : "");
 }
 

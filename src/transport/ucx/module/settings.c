@@ -14,16 +14,19 @@
 static const struct setting {
     const char *name; /* without UCX_ */
     const char *value;
-} settings[] = {
+} transport_settings[] = {
     /* 64 KiB of data and SEGMENT_EXTRA: a parcel is one message of TCP's. */
     {"TCP_RX_SEG_SIZE", "66048"},
-    /* TCP's bandwidth is guessed so low that copying would always look cheaper. */
-    {"ZCOPY_THRESH", "8000"},
-    /* connect() must not block the caller, nor try for two minutes. */
+    /* connect() must not block the caller. (How long it tries cannot be set: in UCX
+     * 1.13 TCP_SYN_CNT, set this way, overwrites its neighbours.) */
     {"TCP_CONN_NB", "y"},
-    {"TCP_SYN_CNT", "3"},
     /* More peers than this and UCX would find TCP unfit. */
     {"TCP_MAX_NUM_EPS", "inf"},
+};
+
+static const struct setting settings[] = {
+    /* TCP's bandwidth is guessed so low that copying would always look cheaper. */
+    {"ZCOPY_THRESH", "8000"},
     /* A cache of registrations needs the hooks that we do not want. */
     {"RCACHE_ENABLE", "n"},
 };
@@ -43,6 +46,19 @@ modify(ucp_config_t *config, const char *name, const char *value)
         return UCS_OK;
     }
     return ucp_config_modify(config, name, value);
+}
+
+/* A transport's own setting. UCX 1.13 wants its name without the transport, later ones
+ * with it; a name that fits nothing is passed over. */
+static ucs_status_t
+modify_transport(ucp_config_t *config, const char *name, const char *value)
+{
+    const ucs_status_t status = modify(config, name, value);
+    if (status != UCS_OK || user_has_set(name)) {
+        return status;
+    }
+    const char *bare = strchr(name, '_') + 1;
+    return ucp_config_modify(config, bare, value);
 }
 
 /* UCX would patch mmap and malloc in the process to follow what becomes of registered
@@ -109,12 +125,18 @@ rondo_ucx_settings(const rondo_wire_setup *setup, ucp_config_t **config,
          k++) {
         status = modify(read, settings[k].name, settings[k].value);
     }
+    const size_t count = sizeof(transport_settings) / sizeof(transport_settings[0]);
+    for (size_t k = 0; status == UCS_OK && k < count; k++) {
+        status = modify_transport(read, transport_settings[k].name,
+                                  transport_settings[k].value);
+    }
     if (status != UCS_OK) {
         ucp_config_release(read);
         return status;
     }
     const char *segment = getenv("UCX_TCP_RX_SEG_SIZE");
-    *parcel_bytes = parcel_bytes_of(segment != NULL ? segment : settings[0].value);
+    *parcel_bytes =
+        parcel_bytes_of(segment != NULL ? segment : transport_settings[0].value);
     *config = read;
     return UCS_OK;
 }

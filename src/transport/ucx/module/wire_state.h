@@ -40,12 +40,13 @@ struct rondo_wire_link {
     rondo_ucx_node node; /* on the wire's list */
     rondo_wire *wire;
     void *user;
-    ucp_ep_h endpoint;
-    void *flush; /* UCX's request; null: none */
+    ucp_ep_h endpoint; /* null: it could not be made, and the link is lost */
+    void *flush;       /* UCX's request; null: none */
     rondo_ucx_node sending;
     ucs_status_t failure; /* UCS_OK while it lives */
     bool told;            /* `lost` was called */
     bool flushing;        /* flushed() has been asked */
+    char reason[160];     /* of a link that could not be made */
 };
 
 struct rondo_wire_map {
@@ -136,7 +137,11 @@ rondo_ucx_signals_restore(const rondo_ucx_signals *signals);
 /* rondo_ucx_quiet - from now on UCX's messages are kept instead of printed. */
 void
 rondo_ucx_quiet(void);
-/* rondo_ucx_sentence - "<what>: <status>", and UCX's own last message when it has one. */
+/* rondo_ucx_forget_message - before a call whose messages are of interest. */
+void
+rondo_ucx_forget_message(void);
+/* rondo_ucx_sentence - "<what>: <status>", and UCX's own last message when it has one;
+ * `what` may be null. */
 void
 rondo_ucx_sentence(char *why, size_t why_bytes, const char *what, ucs_status_t status);
 

@@ -18,6 +18,9 @@
 #include "base/error.h"
 #include "transport/ucx/parts.h"
 
+/* Rounds of progress after a loss, if there is always more. */
+#define DRY_ROUNDS 64
+
 /* A message on its way out of one channel. */
 struct passage {
     rondo_ucx_instance *instance;
@@ -109,7 +112,7 @@ has_room(const struct passage *passage, uint64_t bytes)
     const rondo_parcel_outflow *const flow = &passage->outlet->flow;
     const uint64_t under_way = flow->charged - flow->credit;
 
-    return passage->outlet->pending < RONDO_UCX_FLIGHT &&
+    return !passage->link->failing && passage->outlet->pending < RONDO_UCX_FLIGHT &&
            under_way + rondo_parcel_charge(bytes) <=
                passage->instance->windows[passage->lane];
 }
@@ -151,8 +154,8 @@ push(const struct passage *passage)
     const bool begun = message->done_bytes > 0;
     rondo_status status = RONDO_OK;
 
-    if (passage->outlet->midway && !begun) {
-        return RONDO_BUSY; /* another message is not through yet */
+    if (passage->link->failing || (passage->outlet->midway && !begun)) {
+        return RONDO_BUSY; /* soon lost; or another message is not through yet */
     }
     if (message->done_bytes < message->bytes || !begun) {
         status = send_pieces(passage);
@@ -210,6 +213,20 @@ first_of(const struct rondo_ucx_inlet *inlet)
     return atomic_load_explicit(&inlet->head->next, memory_order_acquire);
 }
 
+/* After a loss: all that the wire still has of what came before it. */
+static void
+pump_dry(rondo_ucx_instance *instance)
+{
+    rondo_ucx *const ucx = instance->setup.ucx;
+    int rounds = 0;
+
+    rondo_ucx_lock(ucx);
+    while (rondo_ucx_pump(ucx) > 0 && rounds < DRY_ROUNDS) {
+        rounds++;
+    }
+    rondo_ucx_unlock(ucx);
+}
+
 /* Nothing is there: make progress, unless somebody does already. */
 static rondo_status
 look(rondo_ucx_instance *instance, uint32_t peer, rondo_lane lane)
@@ -235,8 +252,11 @@ look(rondo_ucx_instance *instance, uint32_t peer, rondo_lane lane)
     if (status == RONDO_OK) {
         status = rondo_ucx_linked(instance, peer);
     }
-    /* A last piece may have come between the two looks. */
-    return status == RONDO_OK || first_of(inlet) != NULL ? RONDO_BUSY : status;
+    if (status == RONDO_OK) {
+        return RONDO_BUSY;
+    }
+    pump_dry(instance);
+    return first_of(inlet) == NULL ? status : RONDO_OK;
 }
 
 rondo_status
@@ -256,6 +276,7 @@ rondo_ucx_peek(rondo_transport *transport, uint32_t peer, rondo_lane lane,
         }
         node = first_of(inlet);
     }
+    RONDO_ASSERT(node != NULL);
     inlet->shown = node;
     piece->data = node->data;
     piece->bytes = node->bytes;

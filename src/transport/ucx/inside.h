@@ -52,6 +52,7 @@ struct rondo_ucx_entry {
 struct rondo_ucx_link {
     rondo_wire_link *wire; /* null once disconnected */
     uint32_t users;        /* pairs of ranks behind it */
+    bool failing;          /* it took a parcel no more, but why is not told yet */
     atomic_bool lost;      /* then `why` is written and stays */
     char why[160];
     struct rondo_ucx_entry *head; /* parcels under way, in order */
@@ -129,6 +130,7 @@ struct rondo_ucx {
     uint64_t links_room;
     uint64_t nflying; /* entries that links hold */
     bool losses;      /* links were lost since the last look */
+    bool failures;    /* links are failing */
     rondo_ucx_instance *buckets[RONDO_UCX_BUCKETS];
     uint64_t dropped; /* parcels nobody could take */
 

@@ -100,6 +100,17 @@ rondo_ucx_link_put(rondo_ucx *ucx, struct rondo_ucx_link *link)
     ucx->losses = ucx->losses || is_lost(link);
 }
 
+/* The wire will say why, after what has arrived before. */
+static void
+note_failure(rondo_ucx *ucx, struct rondo_ucx_link *link,
+             const struct rondo_ucx_entry *entry)
+{
+    if (entry->parcel.failed && !is_lost(link)) {
+        link->failing = true;
+        ucx->failures = true;
+    }
+}
+
 static void
 give_back(rondo_ucx *ucx, struct rondo_ucx_entry *entry)
 {
@@ -116,9 +127,7 @@ rondo_ucx_link_send(rondo_ucx *ucx, struct rondo_ucx_link *link,
 {
     ucx->ops->send(ucx->wire, link->wire, &entry->parcel);
     if (entry->parcel.done) {
-        if (entry->parcel.failed) {
-            rondo_ucx_lost(ucx, link, "it takes nothing any more");
-        }
+        note_failure(ucx, link, entry);
         rondo_ucx_entry_put(ucx, entry);
         return;
     }
@@ -142,9 +151,7 @@ link_reap(rondo_ucx *ucx, struct rondo_ucx_link *link)
     while (link->head != NULL && link->head->parcel.done) {
         struct rondo_ucx_entry *const entry = link->head;
         link->head = entry->next;
-        if (entry->parcel.failed) {
-            rondo_ucx_lost(ucx, link, "it takes nothing any more");
-        }
+        note_failure(ucx, link, entry);
         give_back(ucx, entry);
         ucx->nflying--;
         reaped++;
@@ -193,6 +200,17 @@ rondo_ucx_link_cut(rondo_ucx *ucx, struct rondo_ucx_link *link, const char *why)
     (void)link_close(ucx, link);
 }
 
+void
+rondo_ucx_links_lose(rondo_ucx *ucx)
+{
+    ucx->failures = false;
+    for (uint64_t i = 0; i < ucx->nlinks; i++) {
+        if (ucx->links[i]->failing) {
+            rondo_ucx_lost(ucx, ucx->links[i], "it takes nothing any more");
+        }
+    }
+}
+
 uint32_t
 rondo_ucx_links_reap(rondo_ucx *ucx)
 {
@@ -230,6 +248,7 @@ rondo_ucx_lost(void *user, void *link_user, const char *why)
     if (is_lost(link)) {
         return;
     }
+    link->failing = false;
     (void)snprintf(link->why, sizeof link->why, "%s", why);
     atomic_store_explicit(&link->lost, true, memory_order_release);
     ucx->losses = true;

@@ -54,6 +54,10 @@ rondo_ucx_link_cut(rondo_ucx *ucx, struct rondo_ucx_link *link, const char *why)
 uint32_t
 rondo_ucx_links_reap(rondo_ucx *ucx);
 
+/* rondo_ucx_links_lose - links that fail, of which the wire says nothing more. */
+void
+rondo_ucx_links_lose(rondo_ucx *ucx);
+
 /* rondo_ucx_links_end - disconnect all. */
 void
 rondo_ucx_links_end(rondo_ucx *ucx);

@@ -96,6 +96,9 @@ rondo_ucx_pump(rondo_ucx *ucx)
 {
     const uint32_t happened = ucx->ops->progress(ucx->wire);
 
+    if (ucx->failures && happened == 0) {
+        rondo_ucx_links_lose(ucx);
+    }
     return happened + rondo_ucx_links_reap(ucx);
 }
 

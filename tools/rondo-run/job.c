@@ -2,7 +2,9 @@
 #include "job.h"
 
 #include "ending.h"
+#include "fleet.h"
 #include "leftover.h"
+#include "link.h"
 #include "report.h"
 #include "starting.h"
 
@@ -59,26 +61,40 @@ open_events(run_job *job)
            epoll_ctl(job->epoll, EPOLL_CTL_ADD, job->signals, &event) == 0;
 }
 
+/* Output goes through us when lines are to be marked or come from elsewhere. */
 static bool
-prepare(run_job *job, uint32_t port)
+open_relay(run_job *job)
+{
+    const run_options *options = job->options;
+    if (!options->prefix && job->fleet == NULL && job->link == NULL) {
+        return true;
+    }
+    if (!run_relay_create(options->nranks, job->epoll, job->link != NULL,
+                          &job->relay)) {
+        return false;
+    }
+    job->relay.prefixed = options->prefix;
+    job->relay.first = job->place.first;
+    job->relayed = true;
+    return job->link == NULL || run_link_open(job);
+}
+
+static bool
+prepare(run_job *job)
 {
     const run_options *options = job->options;
     job->ranks = calloc(options->nranks, sizeof(run_rank));
-    if (job->ranks == NULL || !open_events(job)) {
+    if (job->ranks == NULL || !open_events(job) || !open_relay(job)) {
         perror("rondo-run: cannot begin");
         return false;
     }
-    if (run_environment_make(options, port, &job->environment) != 0) {
-        return false;
-    }
-    if (options->prefix) {
-        if (!run_relay_create(options->nranks, job->epoll, &job->relay)) {
-            perror("rondo-run: cannot begin");
+    if (job->fleet == NULL) {
+        if (run_environment_make(options, &job->place, &job->environment) != 0) {
             return false;
         }
-        job->relayed = true;
+        /* Agents may start something that is to outlive us, as ssh's master does. */
+        run_leftover_init();
     }
-    run_leftover_init();
     job->start_ns = run_now_ns();
     if (options->timeout_ms > 0) {
         job->timeout_ns = job->start_ns + options->timeout_ms * 1000000u;
@@ -90,9 +106,12 @@ prepare(run_job *job, uint32_t port)
 static int
 sleep_ms(const run_job *job)
 {
-    uint64_t next = job->deadline_ns;
-    if (job->timeout_ns != 0 && (next == 0 || job->timeout_ns < next)) {
-        next = job->timeout_ns;
+    const uint64_t times[] = {job->deadline_ns, job->timeout_ns, job->alarm_ns};
+    uint64_t next = 0;
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+        if (times[i] != 0 && (next == 0 || times[i] < next)) {
+            next = times[i];
+        }
     }
     if (next == 0) {
         return -1;
@@ -109,11 +128,19 @@ static void
 handle_events(run_job *job, const struct epoll_event *events, int count)
 {
     for (int i = 0; i < count; i++) {
-        if (events[i].data.u64 == RUN_TAG_SIGNAL) {
+        const uint64_t tag = events[i].data.u64;
+        if (tag == RUN_TAG_SIGNAL) {
             run_handle_signals(job);
+        } else if (tag >= RUN_TAG_POST) {
+            run_fleet_event(job, tag);
+        } else if (tag == RUN_TAG_LINK) {
+            run_link_event(job);
         } else {
-            run_relay_event(&job->relay, events[i].data.u64);
+            run_relay_event(&job->relay, tag);
         }
+    }
+    if (job->fleet != NULL) {
+        run_fleet_turn(job);
     }
 }
 
@@ -123,7 +150,7 @@ is_done(run_job *job)
     if (job->running > 0 || job->leftovers) {
         return job->phase == RUN_PHASE_LOST;
     }
-    if (job->relayed && job->relay.open_count > 0) {
+    if (job->relayed && (job->relay.open_count > 0 || job->fleet != NULL)) {
         run_relay_finish(&job->relay);
     }
     /* An impatient user, or a job out of time, does not wait for a slow reader. */
@@ -146,20 +173,36 @@ loop(run_job *job)
     }
 }
 
+static void
+start(run_job *job)
+{
+    if (job->fleet != NULL) {
+        run_fleet_open(job);
+    } else {
+        run_start_ranks(job);
+    }
+    if (job->link != NULL) {
+        run_link_begin(job);
+    }
+    if (job->start_error != 0) {
+        run_end_now(job);
+    }
+}
+
 int
-run_job_run(const run_options *options, const char *path, uint32_t port)
+run_job_run(const run_task *task)
 {
     static run_job job;
-    job.options = options;
-    job.path = path;
+    job.options = task->options;
+    job.path = task->path;
+    job.place = task->place;
+    job.fleet = task->fleet;
+    job.link = task->link;
     job.first = RUN_NO_RANK;
-    if (!prepare(&job, port)) {
+    if (!prepare(&job)) {
         return RUN_EXIT_FAILURE;
     }
-    run_start_ranks(&job);
-    if (job.start_error != 0) {
-        run_end_now(&job);
-    }
+    start(&job);
     loop(&job);
     run_report_end(&job);
     if (job.relayed) {

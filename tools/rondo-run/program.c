@@ -37,8 +37,8 @@ join(const char *folder, size_t folder_length, const char *name, char *path,
     return length > 0 && (size_t)length < path_size;
 }
 
-static bool
-own_folder(char *folder, size_t folder_size)
+bool
+run_own_folder(char *folder, size_t folder_size)
 {
     const ssize_t length = readlink("/proc/self/exe", folder, folder_size - 1);
     if (length <= 0) {
@@ -77,34 +77,36 @@ search_path_variable(const char *name, char *path, size_t path_size)
 }
 
 static int
-refuse(const char *name, int error)
+refuse(const char *name, int error, run_reason *reason)
 {
-    fprintf(stderr, "rondo-run: cannot execute '%s': %s\n", name, strerror(error));
+    snprintf(reason->text, sizeof(reason->text), "cannot execute '%.600s': %s", name,
+             strerror(error));
     return error == ENOENT || error == ENOTDIR ? RUN_EXIT_NOT_FOUND
                                                : RUN_EXIT_CANNOT_EXECUTE;
 }
 
 int
-run_program_find(const char *name, char *path, size_t path_size)
+run_program_find(const char *name, char *path, size_t path_size, run_reason *reason)
 {
     if (strchr(name, '/') != NULL) {
         if (strlen(name) >= path_size) {
-            return refuse(name, ENAMETOOLONG);
+            return refuse(name, ENAMETOOLONG, reason);
         }
         strcpy(path, name);
         const int error = executable_error(path);
-        return error == 0 ? 0 : refuse(name, error);
+        return error == 0 ? 0 : refuse(name, error, reason);
     }
     char folder[PATH_MAX] = "";
-    if (own_folder(folder, sizeof(folder)) &&
+    if (run_own_folder(folder, sizeof(folder)) &&
         join(folder, strlen(folder), name, path, path_size) &&
         executable_error(path) == 0) {
         return 0;
     }
     const int error = search_path_variable(name, path, path_size);
     if (error == ENOENT) {
-        fprintf(stderr, "rondo-run: cannot find '%s' in %s or in PATH\n", name, folder);
+        snprintf(reason->text, sizeof(reason->text),
+                 "cannot find '%.400s' in %.400s or in PATH", name, folder);
         return RUN_EXIT_NOT_FOUND;
     }
-    return error == 0 ? 0 : refuse(name, error);
+    return error == 0 ? 0 : refuse(name, error, reason);
 }

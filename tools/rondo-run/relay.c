@@ -1,6 +1,8 @@
 /* relay.c - line assembly, prefixes, and back pressure from a slow reader. */
 #include "relay.h"
 
+#include "frame.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,16 +15,16 @@
 #define DRAIN_PATIENCE_MS 2000
 
 bool
-run_relay_create(uint32_t nranks, int epoll, run_relay *relay)
+run_relay_create(uint32_t nranks, int epoll, bool framed, run_relay *relay)
 {
-    *relay = (run_relay){.epoll = epoll, .stream_count = 2 * nranks};
+    *relay = (run_relay){.epoll = epoll, .stream_count = 2 * nranks, .framed = framed};
     relay->streams = calloc(relay->stream_count, sizeof(run_stream));
     if (relay->streams == NULL) {
         return false;
     }
     for (uint32_t i = 0; i < relay->stream_count; i++) {
-        relay->streams[i] =
-            (run_stream){.fd = -1, .rank = i / 2, .sink = &relay->sinks[i % 2]};
+        run_sink *sink = &relay->sinks[framed ? 0 : i % 2];
+        relay->streams[i] = (run_stream){.fd = -1, .rank = i / 2, .sink = sink};
     }
     run_sink_open(STDOUT_FILENO, epoll, RUN_TAG_OUTPUT, &relay->sinks[0]);
     run_sink_open(STDERR_FILENO, epoll, RUN_TAG_ERRORS, &relay->sinks[1]);
@@ -82,11 +84,14 @@ run_relay_open(run_relay *relay, uint32_t rank, int writers[2])
 
 /* Puts `[rank] `, the line begun earlier, and its end; `tail` may lack the newline. */
 static void
-put_line(run_stream *stream, const char *tail, size_t tail_length)
+put_line(const run_relay *relay, run_stream *stream, const char *tail,
+         size_t tail_length)
 {
-    char prefix[16];
-    const int length = snprintf(prefix, sizeof(prefix), "[%u] ", stream->rank);
-    run_sink_put(stream->sink, prefix, (size_t)length);
+    if (relay->prefixed) {
+        char prefix[16];
+        const int length = snprintf(prefix, sizeof(prefix), "[%u] ", stream->rank);
+        run_sink_put(stream->sink, prefix, (size_t)length);
+    }
     run_sink_put(stream->sink, stream->line, stream->length);
     run_sink_put(stream->sink, tail, tail_length);
     if (tail_length == 0 || tail[tail_length - 1] != '\n') {
@@ -96,13 +101,13 @@ put_line(run_stream *stream, const char *tail, size_t tail_length)
 }
 
 static void
-keep(run_stream *stream, const char *bytes, size_t length)
+keep(const run_relay *relay, run_stream *stream, const char *bytes, size_t length)
 {
     if (stream->length + length > stream->capacity) {
         const size_t capacity = 2 * (stream->length + length);
         char *line = realloc(stream->line, capacity);
         if (line == NULL) {
-            put_line(stream, bytes, length);
+            put_line(relay, stream, bytes, length);
             return;
         }
         stream->line = line;
@@ -113,20 +118,20 @@ keep(run_stream *stream, const char *bytes, size_t length)
 }
 
 static void
-take(run_stream *stream, const char *bytes, size_t length)
+take(const run_relay *relay, run_stream *stream, const char *bytes, size_t length)
 {
     const char *const end = bytes + length;
     while (bytes < end) {
         const char *newline = memchr(bytes, '\n', (size_t)(end - bytes));
         if (newline == NULL) {
-            keep(stream, bytes, (size_t)(end - bytes));
+            keep(relay, stream, bytes, (size_t)(end - bytes));
             break;
         }
-        put_line(stream, bytes, (size_t)(newline + 1 - bytes));
+        put_line(relay, stream, bytes, (size_t)(newline + 1 - bytes));
         bytes = newline + 1;
     }
     if (stream->length >= RUN_LINE_BYTES_MAX) {
-        put_line(stream, NULL, 0);
+        put_line(relay, stream, NULL, 0);
     }
 }
 
@@ -140,13 +145,19 @@ pause_stream(run_relay *relay, run_stream *stream, bool paused)
     epoll_ctl(relay->epoll, paused ? EPOLL_CTL_DEL : EPOLL_CTL_ADD, stream->fd, &event);
 }
 
+static bool
+is_full(const run_relay *relay, const run_sink *sink)
+{
+    return sink->length > RUN_SINK_FULL_BYTES || relay->untaken > RUN_UNTAKEN_BYTES_MAX;
+}
+
 /* Writes what can be written; then every stream reads on, waits, or learns by SIGPIPE,
  * as it would without us, that nobody listens. */
 static void
 flush(run_relay *relay, run_sink *sink)
 {
     run_sink_flush(sink);
-    const bool full = sink->length > RUN_SINK_FULL_BYTES;
+    const bool full = is_full(relay, sink);
     if (!sink->dead && full == sink->full) {
         return;
     }
@@ -164,21 +175,38 @@ flush(run_relay *relay, run_sink *sink)
     sink->full = full;
 }
 
+/* As it is, for the launching side to make lines of. */
+static void
+put_frame(run_relay *relay, const run_stream *stream, const char *bytes, size_t length)
+{
+    const bool errors = (stream - relay->streams) % 2 != 0;
+    const run_frame frame = {.type = errors ? RUN_FRAME_ERRORS : RUN_FRAME_OUTPUT,
+                             .rank = relay->first + stream->rank,
+                             .length = length,
+                             .bytes = bytes};
+    run_frame_put(stream->sink, &frame);
+    relay->untaken += length;
+}
+
 /* One read; true while there may be more. */
 static bool
 read_stream(run_relay *relay, run_stream *stream)
 {
     static char bytes[65536];
     const ssize_t length = read(stream->fd, bytes, sizeof(bytes));
+    if (length > 0 && relay->framed) {
+        put_frame(relay, stream, bytes, (size_t)length);
+        return true;
+    }
     if (length > 0) {
-        take(stream, bytes, (size_t)length);
+        take(relay, stream, bytes, (size_t)length);
         return true;
     }
     if (length < 0 && (errno == EAGAIN || errno == EINTR)) {
         return false;
     }
     if (stream->length > 0) {
-        put_line(stream, NULL, 0);
+        put_line(relay, stream, NULL, 0);
     }
     close_stream(relay, stream);
     return false;
@@ -201,6 +229,43 @@ run_relay_event(run_relay *relay, uint64_t tag)
 }
 
 void
+run_relay_feed(run_relay *relay, uint32_t rank, uint32_t kind, const char *bytes,
+               size_t length)
+{
+    run_stream *stream = &relay->streams[2 * rank + kind];
+    take(relay, stream, bytes, length);
+    flush(relay, stream->sink);
+}
+
+bool
+run_relay_full(const run_relay *relay)
+{
+    return relay->sinks[0].full || relay->sinks[1].full;
+}
+
+void
+run_relay_flush(run_relay *relay)
+{
+    flush(relay, &relay->sinks[0]);
+    flush(relay, &relay->sinks[1]);
+}
+
+void
+run_relay_taken(run_relay *relay, uint64_t bytes)
+{
+    relay->untaken -= bytes < relay->untaken ? bytes : relay->untaken;
+    flush(relay, &relay->sinks[0]);
+}
+
+void
+run_relay_close(run_relay *relay, uint32_t kind)
+{
+    for (uint32_t i = kind; i < relay->stream_count; i += 2) {
+        close_stream(relay, &relay->streams[i]);
+    }
+}
+
+void
 run_relay_say(run_relay *relay, const char *text, size_t length)
 {
     run_sink_put(&relay->sinks[1], text, length);
@@ -214,13 +279,13 @@ run_relay_finish(run_relay *relay)
         run_stream *stream = &relay->streams[i];
         while (stream->fd >= 0 && read_stream(relay, stream)) {
         }
-        if (stream->fd >= 0 && stream->length > 0) {
-            put_line(stream, NULL, 0);
+        /* Also of a rank elsewhere: a last line without its end. */
+        if (stream->length > 0) {
+            put_line(relay, stream, NULL, 0);
         }
         close_stream(relay, stream);
     }
-    flush(relay, &relay->sinks[0]);
-    flush(relay, &relay->sinks[1]);
+    run_relay_flush(relay);
 }
 
 bool

@@ -27,7 +27,7 @@ static int
 become(const run_start *start, pid_t launcher)
 {
     /* The parent may have died before it could be asked for the signal. */
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
+    if (!start->stays && prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
         return errno;
     }
     if (getppid() != launcher) {

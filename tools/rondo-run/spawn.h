@@ -4,6 +4,7 @@
 
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -16,13 +17,15 @@ typedef struct run_start {
     int input;
     int output;
     int errors;
+    bool stays;                  /* does not die with rondo-run */
     const cpu_set_t *processors; /* null: not bound */
     sigset_t mask;               /* as it was when rondo-run was started */
     struct rlimit descriptors;
 } run_start;
 
 /*
- * run_spawn - a new process in a process group of its own, which dies with rondo-run.
+ * run_spawn - a new process in a process group of its own, which dies with rondo-run
+ * unless it stays.
  *
  * Returns 0 and sets `pid`, or the errno of what failed; the process is gone then.
  */

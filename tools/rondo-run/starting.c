@@ -26,11 +26,13 @@ allow_descriptors(run_job *job, const struct rlimit *limit)
     (void)setrlimit(RLIMIT_NOFILE, &raised);
 }
 
-/* A shell cannot be asked which rank it types to, so a terminal is nobody's. */
+/* A shell cannot be asked which rank it types to, so a terminal is nobody's; on a host
+ * of several our input is the launching side's. */
 static int
-input_of(uint32_t rank, int nothing)
+input_of(const run_job *job, uint32_t local, int nothing)
 {
-    return rank == 0 && !isatty(STDIN_FILENO) ? -1 : nothing;
+    const bool ours = job->link == NULL && local == 0 && !isatty(STDIN_FILENO);
+    return ours ? -1 : nothing;
 }
 
 static int
@@ -75,7 +77,8 @@ say_start_error(run_job *job, uint32_t rank, int error)
     case ENOMEM:
     case EMFILE:
     case ENFILE:
-        run_say(job, "cannot start rank %u: %s", rank, strerror(error));
+        run_say(job, "cannot start rank %u: %s", job->place.first + rank,
+                strerror(error));
         job->start_error = RUN_EXIT_FAILURE;
         return;
     default:
@@ -118,7 +121,7 @@ run_start_ranks(run_job *job)
     }
     allow_descriptors(job, &start.descriptors);
     for (uint32_t rank = 0; rank < nranks; rank++) {
-        start.input = input_of(rank, nothing);
+        start.input = input_of(job, rank, nothing);
         if (bound) {
             run_cores_share(&cores, rank, nranks, job->options->bind == RUN_BIND_CORE,
                             &part);

@@ -1,4 +1,5 @@
-/* host.c - which processes may share memory and abstract sockets, and what to call it. */
+/* host.c - which processes may share memory and abstract sockets: a host, and its
+ * name. */
 #include <fcntl.h>
 #include <sodium.h>
 #include <stdio.h>

@@ -1,6 +1,12 @@
 /* meet.c - running ranks as threads through a meeting. */
 #include "lib/meet.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -10,7 +16,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "bootstrap/rendezvous_inside.h"
 #include "lib/spaces.h"
 
@@ -176,6 +181,50 @@ meet_succeeded(uint32_t nranks, const meet_rank *ranks)
         }
     }
     return true;
+}
+
+void
+meet_expect(meet_rank *ranks, uint32_t from, uint32_t to, const char *part,
+            const char *other)
+{
+    for (uint32_t rank = from; rank < to; rank++) {
+        meet_join(&ranks[rank]);
+        if (ranks[rank].status != RONDO_ERR_START ||
+            strstr(ranks[rank].text, part) == NULL ||
+            strstr(ranks[rank].text, other) == NULL ||
+            ranks[rank].took_ns >= MEET_PROMPT_NS) {
+            fail_msg("rank %u: %d after %llu ms, \"%s\" without \"%s\", \"%s\"", rank,
+                     ranks[rank].status,
+                     (unsigned long long)(ranks[rank].took_ns / RONDO_NS_PER_MS),
+                     ranks[rank].text, part, other);
+        }
+    }
+}
+
+uint16_t meet_at;
+int meet_at_fd = -1;
+
+int
+meet_begin(void **state)
+{
+    (void)state;
+    meet_at = meet_port(&meet_at_fd);
+    return 0;
+}
+
+int
+meet_finish(void **state)
+{
+    (void)state;
+    (void)close(meet_at_fd);
+    return 0;
+}
+
+void
+meet_anew(void)
+{
+    (void)close(meet_at_fd);
+    meet_at = meet_port(&meet_at_fd);
 }
 
 uint16_t

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "bootstrap/bootstrap.h"
 
 #define MEET_RANKS_MAX 64
@@ -52,6 +53,27 @@ meet_all(uint32_t nranks, meet_rank *ranks);
 /* meet_succeeded - all are right, and agree on name and key. */
 bool
 meet_succeeded(uint32_t nranks, const meet_rank *ranks);
+
+/* Far below the deadlines of 20 s and more that would pass otherwise, on a machine that
+ * is busy with other things. */
+#define MEET_PROMPT_NS (8 * RONDO_NS_PER_S)
+
+/* meet_expect - join the ranks from `from` to before `to`: each has failed at once with
+ * RONDO_ERR_START, and both parts in its text; the cmocka test fails otherwise. */
+void
+meet_expect(meet_rank *ranks, uint32_t from, uint32_t to, const char *part,
+            const char *other);
+
+/* The port of a test, at 127.0.0.1; meet_begin and meet_finish are its set-up and
+ * teardown, meet_anew changes it for another one. */
+extern uint16_t meet_at;
+extern int meet_at_fd; /* bound to it, not listening */
+int
+meet_begin(void **state);
+int
+meet_finish(void **state);
+void
+meet_anew(void);
 
 /* meet_port - a port nobody else is given while `hold_fd` is open. */
 uint16_t

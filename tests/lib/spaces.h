@@ -35,8 +35,8 @@ spaces_ip(uint32_t host, const char *words);
 void
 spaces_link(uint32_t host, bool up);
 
-/* space_enter - this thread moves to the namespace, and to an /etc/hosts of its own with
- * these lines (null: the machine's). It stays there for good. */
+/* space_enter - this thread moves to the namespace, and to an /etc/hosts of its own
+ * with these lines (null: the machine's). It stays there for good. */
 void
 space_enter(int fd, const char *hosts);
 

@@ -16,27 +16,7 @@
 #include "bootstrap/wire.h"
 #include "lib/meet.h"
 
-#define PROMPT_NS (8 * RONDO_NS_PER_S)
-
 static meet_rank ranks[MEET_RANKS_MAX];
-static int hold = -1;
-static uint16_t port;
-
-static int
-begin(void **state)
-{
-    (void)state;
-    port = meet_port(&hold);
-    return 0;
-}
-
-static int
-finish(void **state)
-{
-    (void)state;
-    (void)close(hold);
-    return 0;
-}
 
 /* A listener that is none of ours. */
 typedef struct foreigner {
@@ -57,11 +37,11 @@ listen_wrongly(void *user)
     uint32_t nfds = 0;
 
     while (!self->stop) {
-        struct pollfd ready = {.fd = hold, .events = POLLIN};
+        struct pollfd ready = {.fd = meet_at_fd, .events = POLLIN};
         if (poll(&ready, 1, 10) <= 0) {
             continue;
         }
-        const int fd = accept(hold, NULL, NULL);
+        const int fd = accept(meet_at_fd, NULL, NULL);
         if (fd < 0) {
             continue;
         }
@@ -84,15 +64,14 @@ listen_wrongly(void *user)
 static void
 meet_a_foreigner(foreigner *other, uint64_t timeout_ms)
 {
-    assert_int_equal(listen(hold, 64), 0);
+    assert_int_equal(listen(meet_at_fd, 64), 0);
     assert_int_equal(pthread_create(&other->thread, NULL, listen_wrongly, other), 0);
-    meet_init(2, port, 7, timeout_ms, ranks);
+    meet_init(2, meet_at, 7, timeout_ms, ranks);
     meet_start(&ranks[1]);
     meet_join(&ranks[1]);
     other->stop = true;
     (void)pthread_join(other->thread, NULL);
-    (void)close(hold);
-    port = meet_port(&hold);
+    meet_anew();
 }
 
 static void
@@ -115,7 +94,7 @@ no_meeting_point(void **state)
         foreigner other = {
             .says = rows[i].says, .bytes = rows[i].bytes, .closes = rows[i].closes};
         char where[64];
-        (void)snprintf(where, sizeof where, "127.0.0.1:%u", port);
+        (void)snprintf(where, sizeof where, "127.0.0.1:%u", meet_at);
         meet_a_foreigner(&other, rows[i].timeout_ms);
         assert_int_equal(ranks[1].status, RONDO_ERR_START);
         assert_non_null(strstr(ranks[1].text, where));
@@ -148,7 +127,7 @@ another_version(void **state)
         assert_int_equal(ranks[1].status, RONDO_ERR_START);
         assert_non_null(strstr(ranks[1].text, "Rondo 0.1.0 (protocol 1) here"));
         assert_non_null(strstr(ranks[1].text, what == 1 ? "protocol 77" : "12.3.4"));
-        assert_true(ranks[1].took_ns < PROMPT_NS);
+        assert_true(ranks[1].took_ns < MEET_PROMPT_NS);
     }
 }
 
@@ -162,7 +141,7 @@ impostor(void *user)
     rondo_nonces nonces = {.server = {1}};
     rondo_key key = {{1}};
 
-    const int fd = accept(hold, NULL, NULL);
+    const int fd = accept(meet_at_fd, NULL, NULL);
     rondo_wire_preface(&greeting.preface);
     (void)send(fd, &greeting, sizeof greeting, MSG_NOSIGNAL);
     (void)meet_read(fd, bytes, sizeof(rondo_hello) + 100);
@@ -181,16 +160,15 @@ impostors_are_found_out(void **state)
     for (rondo_frame_kind kind = RONDO_FRAME_WELCOME; kind <= RONDO_FRAME_REFUSED;
          kind++) {
         pthread_t thread;
-        assert_int_equal(listen(hold, 5), 0);
+        assert_int_equal(listen(meet_at_fd, 5), 0);
         assert_int_equal(pthread_create(&thread, NULL, impostor, &kind), 0);
-        meet_init(2, port, 7, 60000, ranks);
+        meet_init(2, meet_at, 7, 60000, ranks);
         meet_start(&ranks[1]);
         meet_join(&ranks[1]);
         (void)pthread_join(thread, NULL);
         assert_int_equal(ranks[1].status, RONDO_ERR_START);
-        assert_true(ranks[1].took_ns < PROMPT_NS);
-        (void)close(hold);
-        port = meet_port(&hold);
+        assert_true(ranks[1].took_ns < MEET_PROMPT_NS);
+        meet_anew();
     }
 }
 
@@ -198,9 +176,10 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(no_meeting_point, begin, finish),
-        cmocka_unit_test_setup_teardown(another_version, begin, finish),
-        cmocka_unit_test_setup_teardown(impostors_are_found_out, begin, finish),
+        cmocka_unit_test_setup_teardown(no_meeting_point, meet_begin, meet_finish),
+        cmocka_unit_test_setup_teardown(another_version, meet_begin, meet_finish),
+        cmocka_unit_test_setup_teardown(impostors_are_found_out, meet_begin,
+                                        meet_finish),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,36 +23,16 @@
 #include "lib/meet.h"
 #include "lib/peers.h"
 
-#define PROMPT_NS (8 * RONDO_NS_PER_S)
-
 static meet_rank ranks[MEET_RANKS_MAX];
-static int hold = -1;
-static uint16_t port;
-
-static int
-begin(void **state)
-{
-    (void)state;
-    port = meet_port(&hold);
-    return 0;
-}
-
-static int
-finish(void **state)
-{
-    (void)state;
-    (void)close(hold);
-    return 0;
-}
 
 static int
 connect_soon(void)
 {
-    int fd = meet_connect(port);
+    int fd = meet_connect(meet_at);
 
     for (uint32_t i = 0; i < 5000 && fd < 0; i++) {
         (void)usleep(1000);
-        fd = meet_connect(port);
+        fd = meet_connect(meet_at);
     }
     assert_true(fd >= 0);
     return fd;
@@ -97,7 +77,7 @@ is_ended(int fd, size_t bytes_max)
 static void
 half_a_meeting(unsigned char secret)
 {
-    meet_init(2, port, secret, 60000, ranks);
+    meet_init(2, meet_at, secret, 60000, ranks);
     meet_start(&ranks[0]);
     while (!ranks[0].joined) {
         (void)usleep(1000);
@@ -292,7 +272,7 @@ cut_at_each_byte(void **state)
     size_t nbytes = 1;
 
     (void)state;
-    meet_init(3, port, 7, 60000, ranks);
+    meet_init(3, meet_at, 7, 60000, ranks);
     meet_start(&ranks[0]);
     meet_start(&ranks[1]);
     while (!ranks[0].joined || !ranks[1].joined) {
@@ -325,7 +305,7 @@ gone_after_joining(void **state)
 
     (void)state;
     for (uint32_t how = 0; how < 4; how++) {
-        meet_init(4, port, 7, 60000, ranks);
+        meet_init(4, meet_at, 7, 60000, ranks);
         meet_start(&ranks[0]);
         meet_start(&ranks[1]);
         const int fd = connect_soon();
@@ -357,7 +337,7 @@ gone_after_joining(void **state)
             meet_join(&ranks[rank]);
             assert_int_equal(ranks[rank].status, RONDO_ERR_START);
             assert_non_null(strstr(ranks[rank].text, "rank 2 (process 1)"));
-            assert_true(ranks[rank].took_ns < PROMPT_NS);
+            assert_true(ranks[rank].took_ns < MEET_PROMPT_NS);
         }
         if (how == 2) {
             (void)close(fd);
@@ -394,7 +374,7 @@ killed_ranks(void **state)
 #endif
     for (uint32_t victim = 0; victim < 3; victim++) {
         peer killed;
-        meet_init(4, port, 7, 60000, ranks);
+        meet_init(4, meet_at, 7, 60000, ranks);
         peer_start(wait_in_vain, &ranks[victim], &killed);
         assert_int_equal(peer_hear(&killed), 's');
         for (uint32_t rank = 0; rank < 3; rank++) {
@@ -419,7 +399,7 @@ killed_ranks(void **state)
                            victim);
             assert_int_equal(ranks[rank].status, RONDO_ERR_START);
             assert_non_null(strstr(ranks[rank].text, want));
-            assert_true(ranks[rank].took_ns < PROMPT_NS);
+            assert_true(ranks[rank].took_ns < MEET_PROMPT_NS);
         }
     }
 }
@@ -432,7 +412,7 @@ a_rank_of_another_version(void **state)
     rondo_greeting greeting;
 
     (void)state;
-    meet_init(2, port, 7, 3000, ranks);
+    meet_init(2, meet_at, 7, 3000, ranks);
     meet_start(&ranks[0]);
     const int fd = connect_soon();
     assert_int_equal(meet_read(fd, &greeting, sizeof greeting), sizeof greeting);
@@ -484,7 +464,7 @@ too_few_descriptors(void **state)
 #if defined(__SANITIZE_THREAD__)
     skip(); /* Forks from a process with threads. */
 #endif
-    meet_init(20, port, 7, 20000, ranks);
+    meet_init(20, meet_at, 7, 20000, ranks);
     peer_start(serve_without_descriptors, &ranks[0], &server);
     for (uint32_t rank = 1; rank < 20; rank++) {
         ranks[rank].timeout_ms = 3000;
@@ -506,17 +486,19 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(scanners_are_dropped, begin, finish),
-        cmocka_unit_test_setup_teardown(silent_connections, begin, finish),
-        cmocka_unit_test_setup_teardown(slow_talkers, begin, finish),
-        cmocka_unit_test_setup_teardown(every_bit_of_a_hello, begin, finish),
-        cmocka_unit_test_setup_teardown(signed_nonsense, begin, finish),
-        cmocka_unit_test_setup_teardown(replays_are_not_believed, begin, finish),
-        cmocka_unit_test_setup_teardown(cut_at_each_byte, begin, finish),
-        cmocka_unit_test_setup_teardown(gone_after_joining, begin, finish),
-        cmocka_unit_test_setup_teardown(killed_ranks, begin, finish),
-        cmocka_unit_test_setup_teardown(a_rank_of_another_version, begin, finish),
-        cmocka_unit_test_setup_teardown(too_few_descriptors, begin, finish),
+        cmocka_unit_test_setup_teardown(scanners_are_dropped, meet_begin, meet_finish),
+        cmocka_unit_test_setup_teardown(silent_connections, meet_begin, meet_finish),
+        cmocka_unit_test_setup_teardown(slow_talkers, meet_begin, meet_finish),
+        cmocka_unit_test_setup_teardown(every_bit_of_a_hello, meet_begin, meet_finish),
+        cmocka_unit_test_setup_teardown(signed_nonsense, meet_begin, meet_finish),
+        cmocka_unit_test_setup_teardown(replays_are_not_believed, meet_begin,
+                                        meet_finish),
+        cmocka_unit_test_setup_teardown(cut_at_each_byte, meet_begin, meet_finish),
+        cmocka_unit_test_setup_teardown(gone_after_joining, meet_begin, meet_finish),
+        cmocka_unit_test_setup_teardown(killed_ranks, meet_begin, meet_finish),
+        cmocka_unit_test_setup_teardown(a_rank_of_another_version, meet_begin,
+                                        meet_finish),
+        cmocka_unit_test_setup_teardown(too_few_descriptors, meet_begin, meet_finish),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

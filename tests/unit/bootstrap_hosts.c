@@ -20,9 +20,6 @@
 
 #define PORT 29500
 
-/* Far below the deadlines of 20 s and the kernel's own patience, on a busy machine. */
-#define PROMPT_NS (6 * RONDO_NS_PER_S)
-
 static meet_rank ranks[MEET_RANKS_MAX];
 static spaces hosts;
 
@@ -66,7 +63,7 @@ expect_success(uint32_t nranks, const char *what)
         fail_msg("%s", what);
     }
     for (uint32_t rank = 0; rank < nranks; rank++) {
-        assert_true(ranks[rank].took_ns < PROMPT_NS);
+        assert_true(ranks[rank].took_ns < MEET_PROMPT_NS);
     }
 }
 
@@ -136,7 +133,8 @@ four_alone(void **state)
     assert_true(ranks[1].took_ns < 20 * RONDO_NS_PER_S);
 }
 
-/* Names with addresses that swallow everything, in both orders; nobody waits for them. */
+/* Names with addresses that swallow everything, in both orders; nobody waits for
+ * them. */
 static void
 dead_addresses(void **state)
 {

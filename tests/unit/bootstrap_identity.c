@@ -100,7 +100,6 @@ static const struct {
 static void
 environments_that_work(void **state)
 {
-
     (void)state;
     for (size_t i = 0; i < sizeof working / sizeof working[0]; i++) {
         const rondo_comm_config config = config_of(working[i].rank, working[i].nranks);
@@ -209,7 +208,6 @@ static const struct {
 static void
 environments_that_do_not(void **state)
 {
-
     (void)state;
     for (size_t i = 0; i < sizeof failing / sizeof failing[0]; i++) {
         const rondo_comm_config config = config_of(failing[i].rank, failing[i].nranks);

@@ -28,10 +28,6 @@
 #define SUCCESSIVE 2000
 #endif
 
-/* At once, on a machine that is busy with other things: well below the deadlines of 20
- * s that would pass otherwise. */
-#define PROMPT_NS (8 * RONDO_NS_PER_S)
-
 static meet_rank ranks[MEET_RANKS_MAX];
 
 static uint32_t alone; /* threads without a service */
@@ -50,14 +46,12 @@ descriptors_at_rest(void)
 static void
 any_number_of_ranks(void **state)
 {
-    int hold = -1;
-    const uint16_t port = meet_port(&hold);
     const uint32_t cards[] = {0, 1, 100, RONDO_CARD_BYTES_MAX};
 
     (void)state;
     for (uint32_t n = 1; n <= 17; n++) {
         for (uint32_t c = 0; c < 4; c++) {
-            meet_init(n, port, c % 2 == 0 ? 7 : 0, 20000, ranks);
+            meet_init(n, meet_at, c % 2 == 0 ? 7 : 0, 20000, ranks);
             for (uint32_t rank = 0; rank < n; rank++) {
                 ranks[rank].card_bytes = cards[c];
             }
@@ -65,41 +59,32 @@ any_number_of_ranks(void **state)
             assert_true(meet_succeeded(n, ranks));
         }
     }
-    (void)close(hold);
 }
 
 static void
 sixty_four_ranks(void **state)
 {
-    int hold = -1;
-    const uint16_t port = meet_port(&hold);
-
     (void)state;
-    meet_init(64, port, 7, 20000, ranks);
+    meet_init(64, meet_at, 7, 20000, ranks);
     const uint64_t start = rondo_now_ns();
     meet_all(64, ranks);
     assert_true(meet_succeeded(64, ranks));
-    assert_true(rondo_now_ns() - start < PROMPT_NS);
-    (void)close(hold);
+    assert_true(rondo_now_ns() - start < MEET_PROMPT_NS);
 }
 
 /* Whoever comes first or last, and however late. */
 static void
 in_any_order(void **state)
 {
-    int hold = -1;
-    const uint16_t port = meet_port(&hold);
-
     (void)state;
     for (uint32_t last = 0; last < 4; last++) {
-        meet_init(4, port, 7, 20000, ranks);
+        meet_init(4, meet_at, 7, 20000, ranks);
         for (uint32_t rank = 0; rank < 4; rank++) {
             ranks[rank].delay_ms = rank == last ? 300 : rank * 10;
         }
         meet_all(4, ranks);
         assert_true(meet_succeeded(4, ranks));
     }
-    (void)close(hold);
 }
 
 static void *
@@ -147,12 +132,9 @@ meet_often(void *user)
 static void
 one_after_another_at_one_port(void **state)
 {
-    int hold = -1;
-    const uint16_t port = meet_port(&hold);
-
     (void)state;
     for (uint32_t n = 2; n <= 3; n++) {
-        meet_init(n, port, 7, 20000, ranks);
+        meet_init(n, meet_at, 7, 20000, ranks);
         const uint32_t descriptors = descriptors_at_rest();
         for (uint32_t rank = 0; rank < n; rank++) {
             assert_int_equal(
@@ -164,22 +146,18 @@ one_after_another_at_one_port(void **state)
         assert_true(meet_succeeded(n, ranks));
         assert_int_equal(descriptors_at_rest(), descriptors);
     }
-    (void)close(hold);
 }
 
 /* Every set of missing ranks of 5, but rank 0: all others name it. */
 static void
 missing_ranks_are_named(void **state)
 {
-    int hold = -1;
-    const uint16_t port = meet_port(&hold);
-
     (void)state;
     for (uint32_t missing = 2; missing < 32; missing += 2) {
         char want[64];
         void *present[5];
         char where[64];
-        meet_init(5, port, 7, 150, ranks);
+        meet_init(5, meet_at, 7, 150, ranks);
         for (uint32_t rank = 0; rank < 5; rank++) {
             present[rank] = (missing >> rank & 1) == 0 ? ranks : NULL;
             if (present[rank] != NULL) {
@@ -187,7 +165,7 @@ missing_ranks_are_named(void **state)
             }
         }
         rondo_waiting_text(present, 5, want, sizeof want);
-        (void)snprintf(where, sizeof where, "127.0.0.1:%u", port);
+        (void)snprintf(where, sizeof where, "127.0.0.1:%u", meet_at);
         for (uint32_t rank = 0; rank < 5; rank++) {
             if (present[rank] == NULL) {
                 continue;
@@ -197,10 +175,9 @@ missing_ranks_are_named(void **state)
             assert_non_null(strstr(ranks[rank].text, want));
             assert_non_null(strstr(ranks[rank].text, "waiting for"));
             assert_non_null(strstr(ranks[rank].text, where));
-            assert_true(ranks[rank].took_ns < PROMPT_NS);
+            assert_true(ranks[rank].took_ns < MEET_PROMPT_NS);
         }
     }
-    (void)close(hold);
 }
 
 static void
@@ -247,22 +224,19 @@ lists_are_short(void **state)
 static void
 nobody_serves(void **state)
 {
-    int hold = -1;
-    const uint16_t port = meet_port(&hold);
     char where[64];
 
     (void)state;
-    meet_init(3, port, 7, 200, ranks);
+    meet_init(3, meet_at, 7, 200, ranks);
     meet_start(&ranks[1]);
     meet_start(&ranks[2]);
-    (void)snprintf(where, sizeof where, "nobody answers at 127.0.0.1:%u", port);
+    (void)snprintf(where, sizeof where, "nobody answers at 127.0.0.1:%u", meet_at);
     for (uint32_t rank = 1; rank < 3; rank++) {
         meet_join(&ranks[rank]);
         assert_int_equal(ranks[rank].status, RONDO_ERR_START);
         assert_non_null(strstr(ranks[rank].text, where));
-        assert_true(ranks[rank].took_ns < PROMPT_NS);
+        assert_true(ranks[rank].took_ns < MEET_PROMPT_NS);
     }
-    (void)close(hold);
 }
 
 /* Where the kernel has two local ports to give, a rank that knocks at one of them gets
@@ -312,11 +286,8 @@ connected_to_ourselves(void **state)
 static void
 each_rank_has_its_deadline(void **state)
 {
-    int hold = -1;
-    const uint16_t port = meet_port(&hold);
-
     (void)state;
-    meet_init(4, port, 7, 20000, ranks);
+    meet_init(4, meet_at, 7, 20000, ranks);
     ranks[2].timeout_ms = 300;
     for (uint32_t rank = 0; rank < 3; rank++) {
         meet_start(&ranks[rank]);
@@ -325,22 +296,18 @@ each_rank_has_its_deadline(void **state)
         meet_join(&ranks[rank]);
         assert_int_equal(ranks[rank].status, RONDO_ERR_START);
         assert_non_null(strstr(ranks[rank].text, "waiting for rank 3 of 4"));
-        assert_true(ranks[rank].took_ns < PROMPT_NS);
+        assert_true(ranks[rank].took_ns < MEET_PROMPT_NS);
     }
-    (void)close(hold);
 }
 
 /* Any rank that gives up is named to all others at once, rank 0 as well. */
 static void
 giving_up_ends_it_for_all(void **state)
 {
-    int hold = -1;
-    const uint16_t port = meet_port(&hold);
-
     (void)state;
     for (uint32_t quitter = 0; quitter < 3; quitter++) {
         char want[32];
-        meet_init(4, port, 7, 20000, ranks);
+        meet_init(4, meet_at, 7, 20000, ranks);
         ranks[quitter].leaves_after[0] = &ranks[(quitter + 1) % 3];
         ranks[quitter].leaves_after[1] = &ranks[(quitter + 2) % 3];
         for (uint32_t rank = 0; rank < 3; rank++) {
@@ -353,21 +320,8 @@ giving_up_ends_it_for_all(void **state)
             assert_int_equal(ranks[rank].status,
                              rank == quitter ? RONDO_BUSY : RONDO_ERR_START);
             assert_true(rank == quitter || strstr(ranks[rank].text, want) != NULL);
-            assert_true(ranks[rank].took_ns < PROMPT_NS);
+            assert_true(ranks[rank].took_ns < MEET_PROMPT_NS);
         }
-    }
-    (void)close(hold);
-}
-
-static void
-expect_all(uint32_t from, uint32_t to, const char *part, const char *other)
-{
-    for (uint32_t rank = from; rank < to; rank++) {
-        meet_join(&ranks[rank]);
-        assert_int_equal(ranks[rank].status, RONDO_ERR_START);
-        assert_non_null(strstr(ranks[rank].text, part));
-        assert_non_null(strstr(ranks[rank].text, other));
-        assert_true(ranks[rank].took_ns < PROMPT_NS);
     }
 }
 
@@ -375,21 +329,17 @@ expect_all(uint32_t from, uint32_t to, const char *part, const char *other)
 static void
 again_after_a_failure(void **state)
 {
-    int hold = -1;
-    const uint16_t port = meet_port(&hold);
-
     (void)state;
     for (uint32_t round = 0; round < 10; round++) {
-        meet_init(3, port, 7, 60, ranks);
+        meet_init(3, meet_at, 7, 60, ranks);
         for (uint32_t rank = 0; rank < 2; rank++) {
             meet_start(&ranks[rank]);
         }
-        expect_all(0, 2, "127.0.0.1", "");
-        meet_init(3, port, 7, 20000, ranks);
+        meet_expect(ranks, 0, 2, "127.0.0.1", "");
+        meet_init(3, meet_at, 7, 20000, ranks);
         meet_all(3, ranks);
         assert_true(meet_succeeded(3, ranks));
     }
-    (void)close(hold);
 }
 
 static bool
@@ -411,12 +361,10 @@ static void
 names_and_addresses(void **state)
 {
     const char *const hosts[] = {"127.0.0.1", "localhost", "127.3.2.1", "::1"};
-    int hold = -1;
-    const uint16_t port = meet_port(&hold);
 
     (void)state;
     for (uint32_t i = 0; i < (has_six() ? 4 : 3); i++) {
-        meet_init(3, port, 0, 20000, ranks);
+        meet_init(3, meet_at, 0, 20000, ranks);
         for (uint32_t rank = 0; rank < 3; rank++) {
             (void)snprintf(ranks[rank].meeting.host, sizeof ranks[rank].meeting.host,
                            "%s", hosts[i]);
@@ -424,14 +372,13 @@ names_and_addresses(void **state)
         meet_all(3, ranks);
         assert_true(meet_succeeded(3, ranks));
     }
-    meet_init(2, port, 7, 20000, ranks);
+    meet_init(2, meet_at, 7, 20000, ranks);
     (void)snprintf(ranks[0].meeting.host, sizeof ranks[0].meeting.host,
                    "no-such-name.invalid");
     meet_start(&ranks[0]);
     meet_join(&ranks[0]);
     assert_int_equal(ranks[0].status, RONDO_ERR_START);
     assert_non_null(strstr(ranks[0].text, "no-such-name.invalid"));
-    (void)close(hold);
 }
 
 /* Whichever allocation fails, in a rank or in the server: no rank hangs, all that fail
@@ -439,14 +386,12 @@ names_and_addresses(void **state)
 static void
 every_allocation_may_fail(void **state)
 {
-    int hold = -1;
-    const uint16_t port = meet_port(&hold);
     uint64_t failures = 0;
 
     (void)state;
     const uint32_t descriptors = descriptors_at_rest();
     for (uint64_t nth = 1;; nth++) {
-        meet_init(2, port, 7, 200, ranks);
+        meet_init(2, meet_at, 7, 200, ranks);
         (void)rondo_alloc_fail_after(nth);
         meet_all(2, ranks);
         const bool hit = rondo_alloc_fail_after(0);
@@ -454,7 +399,7 @@ every_allocation_may_fail(void **state)
             const rondo_status status = ranks[rank].status;
             assert_true(status <= 0);
             assert_true(status == RONDO_OK || strlen(ranks[rank].text) > 0);
-            assert_true(ranks[rank].took_ns < PROMPT_NS);
+            assert_true(ranks[rank].took_ns < MEET_PROMPT_NS);
         }
         assert_int_equal(descriptors_at_rest(), descriptors);
         if (!hit) {
@@ -463,26 +408,30 @@ every_allocation_may_fail(void **state)
         failures++;
     }
     assert_true(failures > 10);
-    (void)close(hold);
 }
 
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_number_of_ranks),
-        cmocka_unit_test(sixty_four_ranks),
-        cmocka_unit_test(in_any_order),
-        cmocka_unit_test(one_after_another_at_one_port),
-        cmocka_unit_test(missing_ranks_are_named),
+        cmocka_unit_test_setup_teardown(any_number_of_ranks, meet_begin, meet_finish),
+        cmocka_unit_test_setup_teardown(sixty_four_ranks, meet_begin, meet_finish),
+        cmocka_unit_test_setup_teardown(in_any_order, meet_begin, meet_finish),
+        cmocka_unit_test_setup_teardown(one_after_another_at_one_port, meet_begin,
+                                        meet_finish),
+        cmocka_unit_test_setup_teardown(missing_ranks_are_named, meet_begin,
+                                        meet_finish),
         cmocka_unit_test(lists_are_short),
-        cmocka_unit_test(nobody_serves),
+        cmocka_unit_test_setup_teardown(nobody_serves, meet_begin, meet_finish),
         cmocka_unit_test(connected_to_ourselves),
-        cmocka_unit_test(each_rank_has_its_deadline),
-        cmocka_unit_test(giving_up_ends_it_for_all),
-        cmocka_unit_test(again_after_a_failure),
-        cmocka_unit_test(names_and_addresses),
-        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test_setup_teardown(each_rank_has_its_deadline, meet_begin,
+                                        meet_finish),
+        cmocka_unit_test_setup_teardown(giving_up_ends_it_for_all, meet_begin,
+                                        meet_finish),
+        cmocka_unit_test_setup_teardown(again_after_a_failure, meet_begin, meet_finish),
+        cmocka_unit_test_setup_teardown(names_and_addresses, meet_begin, meet_finish),
+        cmocka_unit_test_setup_teardown(every_allocation_may_fail, meet_begin,
+                                        meet_finish),
     };
 
     /* A sanitizer starts a thread of its own with the first one. */

@@ -14,73 +14,50 @@
 #include "base/clock.h"
 #include "lib/meet.h"
 
-/* At once, on a machine that is busy with other things: well below the deadlines of 20
- * s that would pass otherwise. */
-#define PROMPT_NS (8 * RONDO_NS_PER_S)
-
 static meet_rank ranks[MEET_RANKS_MAX];
-
-static void
-expect_all(uint32_t from, uint32_t to, const char *part, const char *other)
-{
-    for (uint32_t rank = from; rank < to; rank++) {
-        meet_join(&ranks[rank]);
-        assert_int_equal(ranks[rank].status, RONDO_ERR_START);
-        assert_non_null(strstr(ranks[rank].text, part));
-        assert_non_null(strstr(ranks[rank].text, other));
-        assert_true(ranks[rank].took_ns < PROMPT_NS);
-    }
-}
 
 /* With a secret all are of one job: what does not fit ends it for all, both sides
  * named. */
 static void
 what_does_not_fit_is_named(void **state)
 {
-    int hold = -1;
-    const uint16_t port = meet_port(&hold);
-
     (void)state;
-    meet_init(3, port, 7, 20000, ranks);
+    meet_init(3, meet_at, 7, 20000, ranks);
     ranks[2].meeting.nranks = 4;
     ranks[2].after_joined[0] = &ranks[0];
     ranks[2].after_joined[1] = &ranks[1];
     for (uint32_t rank = 0; rank < 3; rank++) {
         meet_start(&ranks[rank]);
     }
-    expect_all(0, 3, "rank 2 ", "expects 4 ranks");
+    meet_expect(ranks, 0, 3, "rank 2 ", "expects 4 ranks");
     assert_non_null(strstr(ranks[0].text, "of 3"));
 
-    meet_init(3, port, 7, 20000, ranks);
+    meet_init(3, meet_at, 7, 20000, ranks);
     ranks[2].card_bytes = 101;
     ranks[2].after_joined[0] = &ranks[0];
     ranks[2].after_joined[1] = &ranks[1];
     for (uint32_t rank = 0; rank < 3; rank++) {
         meet_start(&ranks[rank]);
     }
-    expect_all(0, 3, "101 bytes", "one of 100");
+    meet_expect(ranks, 0, 3, "101 bytes", "one of 100");
 
-    meet_init(4, port, 7, 20000, ranks);
+    meet_init(4, meet_at, 7, 20000, ranks);
     ranks[2].meeting.rank = 1;
     ranks[2].after_joined[0] = &ranks[0];
     ranks[2].after_joined[1] = &ranks[1];
     for (uint32_t rank = 0; rank < 3; rank++) {
         meet_start(&ranks[rank]);
     }
-    expect_all(0, 3, "rank 1 came twice", "process ");
-    (void)close(hold);
+    meet_expect(ranks, 0, 3, "rank 1 came twice", "process ");
 }
 
 /* Without one they may be of another job: it alone is refused, the meeting goes on. */
 static void
 strangers_do_not_disturb(void **state)
 {
-    int hold = -1;
-    const uint16_t port = meet_port(&hold);
-
     (void)state;
     for (uint32_t what = 0; what < 3; what++) {
-        meet_init(3, port, 0, 20000, ranks);
+        meet_init(3, meet_at, 0, 20000, ranks);
         ranks[3] = ranks[1];
         ranks[3].after_joined[0] = &ranks[1];
         ranks[2].after_ended = &ranks[3];
@@ -101,7 +78,7 @@ strangers_do_not_disturb(void **state)
         assert_true(strlen(ranks[3].text) > 0);
     }
     /* And not when the stranger is the first to come. */
-    meet_init(3, port, 0, 20000, ranks);
+    meet_init(3, meet_at, 0, 20000, ranks);
     ranks[3] = ranks[1];
     ranks[1].after_ended = ranks[2].after_ended = &ranks[3];
     ranks[3].meeting.nranks = 7;
@@ -109,18 +86,14 @@ strangers_do_not_disturb(void **state)
     meet_all(4, ranks);
     assert_true(meet_succeeded(3, ranks));
     assert_non_null(strstr(ranks[3].text, "expects 7 ranks"));
-    (void)close(hold);
 }
 
 static void
 another_secret(void **state)
 {
-    int hold = -1;
-    const uint16_t port = meet_port(&hold);
-
     (void)state;
     for (uint32_t none = 0; none < 3; none++) {
-        meet_init(2, port, none == 1 ? 0 : 7, 20000, ranks);
+        meet_init(2, meet_at, none == 1 ? 0 : 7, 20000, ranks);
         ranks[0].timeout_ms = 500;
         memset(&ranks[1].meeting.secret, none == 2 ? 0 : 9,
                sizeof ranks[1].meeting.secret);
@@ -131,36 +104,32 @@ another_secret(void **state)
         }
         assert_non_null(strstr(ranks[1].text, "RONDO_SECRET"));
         assert_non_null(strstr(ranks[0].text, "waiting for rank 1 of 2"));
-        assert_true(ranks[1].took_ns < PROMPT_NS);
+        assert_true(ranks[1].took_ns < MEET_PROMPT_NS);
     }
-    (void)close(hold);
 }
 
 /* S13: somebody listens there already; a second job at the port of a first. */
 static void
 the_port_is_taken(void **state)
 {
-    int hold = -1;
-    const uint16_t port = meet_port(&hold);
     char where[64];
 
     (void)state;
-    (void)snprintf(where, sizeof where, "127.0.0.1:%u", port);
-    assert_int_equal(listen(hold, 5), 0);
-    meet_init(1, port, 7, 20000, ranks);
+    (void)snprintf(where, sizeof where, "127.0.0.1:%u", meet_at);
+    assert_int_equal(listen(meet_at_fd, 5), 0);
+    meet_init(1, meet_at, 7, 20000, ranks);
     ranks[0].meeting.nranks = 2;
     meet_all(1, ranks);
     assert_int_equal(ranks[0].status, RONDO_ERR_SYSTEM);
     assert_false(ranks[0].opened);
     assert_non_null(strstr(ranks[0].text, where));
     assert_non_null(strstr(ranks[0].text, "Address already in use"));
-    assert_true(ranks[0].took_ns < PROMPT_NS);
-    (void)close(hold);
+    assert_true(ranks[0].took_ns < MEET_PROMPT_NS);
 
-    const uint16_t other = meet_port(&hold);
-    meet_init(3, other, 7, 20000, ranks);
+    meet_anew();
+    meet_init(3, meet_at, 7, 20000, ranks);
     ranks[2].after_ended = &ranks[4];
-    meet_init(2, other, 9, 20000, ranks + 3);
+    meet_init(2, meet_at, 9, 20000, ranks + 3);
     ranks[3].after_joined[0] = ranks[4].after_joined[0] = &ranks[1];
     meet_all(5, ranks);
     assert_true(meet_succeeded(3, ranks));
@@ -168,7 +137,6 @@ the_port_is_taken(void **state)
     assert_non_null(strstr(ranks[3].text, "Address already in use"));
     assert_int_equal(ranks[4].status, RONDO_ERR_START);
     assert_non_null(strstr(ranks[4].text, "another secret"));
-    (void)close(hold);
 }
 
 static void
@@ -215,10 +183,12 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_does_not_fit_is_named),
-        cmocka_unit_test(strangers_do_not_disturb),
-        cmocka_unit_test(another_secret),
-        cmocka_unit_test(the_port_is_taken),
+        cmocka_unit_test_setup_teardown(what_does_not_fit_is_named, meet_begin,
+                                        meet_finish),
+        cmocka_unit_test_setup_teardown(strangers_do_not_disturb, meet_begin,
+                                        meet_finish),
+        cmocka_unit_test_setup_teardown(another_secret, meet_begin, meet_finish),
+        cmocka_unit_test_setup_teardown(the_port_is_taken, meet_begin, meet_finish),
         cmocka_unit_test(not_without_a_secret),
         cmocka_unit_test(impossible_meetings),
     };

@@ -1,108 +1,24 @@
 /* board.c - what the ranks of a communicator tell each other apart from the data. */
-#include "control/board.h"
+#include "control/board_inside.h"
 
 #include <sched.h>
-#include <stdalign.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#define SIGNATURES 8
-#define OFFERS     4
 
 /* How often a reader looks for the text of a breaking that was claimed, and how long it
  * sleeps in between: 20 ms in all, for a writer that has lost its core. */
 #define TEXT_TRIES   200
 #define TEXT_WAIT_NS 100000
 
-/* One entry of the ring of signatures. Words are written with release, `sequence`
- * first, and read with acquire, `sequence` again at the end: a reader that has seen a
- * word of a later operation then also sees the later `sequence`, and knows its copy to
- * be torn. */
-typedef struct signature_slot {
-    _Atomic uint64_t sequence;
-    _Atomic uint64_t what_dtype;
-    _Atomic uint64_t op_root;
-    _Atomic uint64_t count;
-} signature_slot;
-
-typedef struct offer_slot {
-    alignas(64) _Atomic uint64_t sequence; /* 0 while it is being written */
-    _Atomic uint64_t mapped_in;
-    _Atomic uint64_t out_block;
-    _Atomic uint64_t in_at;
-    _Atomic uint64_t out_at;
-} offer_slot;
-
-/* Written by one rank only. */
-typedef struct rank_area {
-    alignas(64) _Atomic uint32_t presence;
-    _Atomic uint32_t next_offer; /* slot of the next offer, for the writer alone */
-
-    alignas(
-        64) _Atomic uint64_t entered; /* last sequence whose signature is complete */
-    _Atomic uint64_t finished;
-    _Atomic uint64_t standing_of; /* sequence that `standing` belongs to */
-    _Atomic uint64_t standing;    /* step in the upper, peer in the lower half */
-
-    alignas(64) signature_slot signatures[SIGNATURES];
-    offer_slot offers[OFFERS];
-} rank_area;
-
-/* Written once, by whoever claims it. */
-typedef struct breaking {
-    alignas(64) _Atomic uint32_t claimed; /* the reporter's rank + 1 */
-    _Atomic uint32_t published;
-
-    alignas(64) int32_t status;
-    uint32_t culprit;
-    uint32_t reporter;
-    char text[RONDO_BOARD_TEXT_MAX];
-} breaking;
-
-typedef struct board_memory {
-    breaking breaking;
-    rank_area ranks[];
-} board_memory;
-
-static board_memory *
-memory_of(const rondo_board *board)
-{
-    return board->memory;
-}
-
-static rank_area *
-area_of(const rondo_board *board, uint32_t rank)
-{
-    return &memory_of(board)->ranks[rank];
-}
-
-static uint64_t
-get(const _Atomic uint64_t *word)
-{
-    return atomic_load_explicit(word, memory_order_acquire);
-}
-
-static void
-put(_Atomic uint64_t *word, uint64_t value)
-{
-    atomic_store_explicit(word, value, memory_order_release);
-}
-
-static uint64_t
-pack(uint32_t upper, uint32_t lower)
-{
-    return (uint64_t)upper << 32 | lower;
-}
-
 size_t
 rondo_board_bytes(uint32_t nranks)
 {
     const long page = sysconf(_SC_PAGESIZE);
     const size_t step = page > 0 ? (size_t)page : 4096;
-    const size_t bytes = sizeof(board_memory) + nranks * sizeof(rank_area);
+    const size_t bytes = sizeof(board_memory) + sizeof(host_area) +
+                         nranks * (sizeof(rank_area) + sizeof(far_area));
 
     return (bytes + step - 1) / step * step;
 }
@@ -116,8 +32,8 @@ rondo_board_open(void *memory, uint32_t nranks, uint32_t rank, rondo_board *boar
 void
 rondo_board_presence_set(rondo_board *board, rondo_presence presence)
 {
-    atomic_store_explicit(&area_of(board, board->rank)->presence, (uint32_t)presence,
-                          memory_order_release);
+    atomic_store_explicit(&rondo_board_area(board, board->rank)->presence,
+                          (uint32_t)presence, memory_order_release);
 }
 
 rondo_presence
@@ -126,8 +42,8 @@ rondo_board_presence(const rondo_board *board, uint32_t rank)
     if (rank >= board->nranks) {
         return RONDO_ABSENT;
     }
-    const uint32_t value =
-        atomic_load_explicit(&area_of(board, rank)->presence, memory_order_acquire);
+    const uint32_t value = atomic_load_explicit(
+        &rondo_board_area(board, rank)->presence, memory_order_acquire);
     return value <= RONDO_LEFT ? (rondo_presence)value : RONDO_LEFT;
 }
 
@@ -135,31 +51,33 @@ void
 rondo_board_enter(rondo_board *board, uint64_t sequence,
                   const rondo_signature *signature)
 {
-    rank_area *const area = area_of(board, board->rank);
+    rank_area *const area = rondo_board_area(board, board->rank);
     signature_slot *const slot = &area->signatures[sequence % SIGNATURES];
 
-    put(&slot->sequence, sequence);
-    put(&slot->what_dtype, pack(signature->what, signature->dtype));
-    put(&slot->op_root, pack(signature->op, signature->root));
-    put(&slot->count, signature->count);
-    put(&area->entered, sequence);
+    rondo_board_put(&slot->sequence, sequence);
+    rondo_board_put(&slot->what_dtype,
+                    rondo_board_pack(signature->what, signature->dtype));
+    rondo_board_put(&slot->op_root, rondo_board_pack(signature->op, signature->root));
+    rondo_board_put(&slot->count, signature->count);
+    rondo_board_put(&area->entered, sequence);
 }
 
 void
 rondo_board_finish(rondo_board *board, uint64_t sequence)
 {
-    put(&area_of(board, board->rank)->finished, sequence);
+    rondo_board_put(&rondo_board_area(board, board->rank)->finished, sequence);
 }
 
 void
 rondo_board_standing_set(rondo_board *board, uint64_t step, uint32_t peer)
 {
-    rank_area *const area = area_of(board, board->rank);
+    rank_area *const area = rondo_board_area(board, board->rank);
     const uint32_t shown = step < UINT32_MAX ? (uint32_t)step : UINT32_MAX;
 
-    put(&area->standing_of, 0);
-    put(&area->standing, pack(shown, peer));
-    put(&area->standing_of, atomic_load_explicit(&area->entered, memory_order_relaxed));
+    rondo_board_put(&area->standing_of, 0);
+    rondo_board_put(&area->standing, rondo_board_pack(shown, peer));
+    rondo_board_put(&area->standing_of,
+                    atomic_load_explicit(&area->entered, memory_order_relaxed));
 }
 
 rondo_status
@@ -169,16 +87,16 @@ rondo_board_signature(const rondo_board *board, uint32_t rank, uint64_t sequence
     if (rank >= board->nranks || sequence == 0) {
         return RONDO_ERR_STATE;
     }
-    const rank_area *const area = area_of(board, rank);
+    const rank_area *const area = rondo_board_area(board, rank);
     const signature_slot *const slot = &area->signatures[sequence % SIGNATURES];
-    if (get(&area->entered) < sequence) {
+    if (rondo_board_get(&area->entered) < sequence) {
         return RONDO_BUSY;
     }
-    const uint64_t held = get(&slot->sequence);
-    const uint64_t what_dtype = get(&slot->what_dtype);
-    const uint64_t op_root = get(&slot->op_root);
-    const uint64_t count = get(&slot->count);
-    if (held != sequence || get(&slot->sequence) != sequence) {
+    const uint64_t held = rondo_board_get(&slot->sequence);
+    const uint64_t what_dtype = rondo_board_get(&slot->what_dtype);
+    const uint64_t op_root = rondo_board_get(&slot->op_root);
+    const uint64_t count = rondo_board_get(&slot->count);
+    if (held != sequence || rondo_board_get(&slot->sequence) != sequence) {
         return RONDO_ERR_STATE;
     }
     *signature = (rondo_signature){.what = (uint32_t)(what_dtype >> 32),
@@ -196,13 +114,13 @@ rondo_board_activity(const rondo_board *board, uint32_t rank, rondo_activity *ac
     if (rank >= board->nranks) {
         return;
     }
-    const rank_area *const area = area_of(board, rank);
-    const uint64_t finished = get(&area->finished);
-    activity->sequence = get(&area->entered);
+    const rank_area *const area = rondo_board_area(board, rank);
+    const uint64_t finished = rondo_board_get(&area->finished);
+    activity->sequence = rondo_board_get(&area->entered);
     activity->finished = activity->sequence != 0 && finished >= activity->sequence;
-    const uint64_t before = get(&area->standing_of);
-    const uint64_t standing = get(&area->standing);
-    const uint64_t after = get(&area->standing_of);
+    const uint64_t before = rondo_board_get(&area->standing_of);
+    const uint64_t standing = rondo_board_get(&area->standing);
+    const uint64_t after = rondo_board_get(&area->standing_of);
     if (before != after || before != activity->sequence || before == 0) {
         return;
     }
@@ -215,32 +133,32 @@ rondo_board_activity(const rondo_board *board, uint32_t rank, rondo_activity *ac
 void
 rondo_board_offer_set(rondo_board *board, uint64_t sequence, const rondo_offer *offer)
 {
-    rank_area *const area = area_of(board, board->rank);
+    rank_area *const area = rondo_board_area(board, board->rank);
     const uint32_t next = atomic_load_explicit(&area->next_offer, memory_order_relaxed);
     offer_slot *const slot = &area->offers[next % OFFERS];
 
     atomic_store_explicit(&area->next_offer, next + 1, memory_order_relaxed);
-    put(&slot->sequence, 0);
-    put(&slot->mapped_in, pack(offer->mapped, offer->in_block));
-    put(&slot->out_block, offer->out_block);
-    put(&slot->in_at, offer->in_at);
-    put(&slot->out_at, offer->out_at);
-    put(&slot->sequence, sequence);
+    rondo_board_put(&slot->sequence, 0);
+    rondo_board_put(&slot->mapped_in, rondo_board_pack(offer->mapped, offer->in_block));
+    rondo_board_put(&slot->out_block, offer->out_block);
+    rondo_board_put(&slot->in_at, offer->in_at);
+    rondo_board_put(&slot->out_at, offer->out_at);
+    rondo_board_put(&slot->sequence, sequence);
 }
 
 static bool
 read_offer(const offer_slot *slot, uint64_t sequence, rondo_offer *offer)
 {
-    if (get(&slot->sequence) != sequence) {
+    if (rondo_board_get(&slot->sequence) != sequence) {
         return false;
     }
-    const uint64_t mapped_in = get(&slot->mapped_in);
+    const uint64_t mapped_in = rondo_board_get(&slot->mapped_in);
     const rondo_offer read = {.mapped = (uint32_t)(mapped_in >> 32),
                               .in_block = (uint32_t)mapped_in,
-                              .out_block = (uint32_t)get(&slot->out_block),
-                              .in_at = get(&slot->in_at),
-                              .out_at = get(&slot->out_at)};
-    if (get(&slot->sequence) != sequence) {
+                              .out_block = (uint32_t)rondo_board_get(&slot->out_block),
+                              .in_at = rondo_board_get(&slot->in_at),
+                              .out_at = rondo_board_get(&slot->out_at)};
+    if (rondo_board_get(&slot->sequence) != sequence) {
         return false;
     }
     *offer = read;
@@ -254,7 +172,7 @@ rondo_board_offer(const rondo_board *board, uint32_t rank, uint64_t sequence,
     if (rank >= board->nranks || sequence == 0) {
         return RONDO_ERR_STATE;
     }
-    const rank_area *const area = area_of(board, rank);
+    const rank_area *const area = rondo_board_area(board, rank);
     for (uint32_t i = 0; i < OFFERS; i++) {
         if (read_offer(&area->offers[i], sequence, offer)) {
             return RONDO_OK;
@@ -266,7 +184,7 @@ rondo_board_offer(const rondo_board *board, uint32_t rank, uint64_t sequence,
 bool
 rondo_board_break(rondo_board *board, const rondo_breakage *breakage)
 {
-    breaking *const why = &memory_of(board)->breaking;
+    breaking *const why = &rondo_board_memory(board)->breaking;
     uint32_t nobody = 0;
 
     if (!atomic_compare_exchange_strong_explicit(&why->claimed, &nobody,
@@ -286,7 +204,7 @@ rondo_board_break(rondo_board *board, const rondo_breakage *breakage)
 bool
 rondo_board_broken(const rondo_board *board)
 {
-    return atomic_load_explicit(&memory_of(board)->breaking.claimed,
+    return atomic_load_explicit(&rondo_board_memory(board)->breaking.claimed,
                                 memory_order_relaxed) != 0;
 }
 
@@ -318,7 +236,7 @@ write_generic(uint32_t reporter, rondo_breakage *breakage)
 bool
 rondo_board_breakage(const rondo_board *board, rondo_breakage *breakage)
 {
-    const breaking *const why = &memory_of(board)->breaking;
+    const breaking *const why = &rondo_board_memory(board)->breaking;
     const uint32_t claimed = atomic_load_explicit(&why->claimed, memory_order_acquire);
 
     if (claimed == 0) {

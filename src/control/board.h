@@ -157,6 +157,26 @@ void
 rondo_board_wire_import(rondo_board *board, uint32_t rank, const void *address,
                         size_t bytes);
 
+/* rondo_board_reached_set, rondo_board_reached - the network address the host of `rank`
+ * (a leader) was reached at: family 4 or 6 and 16 bytes. False: not known. Set once. */
+void
+rondo_board_reached_set(rondo_board *board, uint32_t rank, uint16_t family,
+                        const unsigned char *address);
+bool
+rondo_board_reached(const rondo_board *board, uint32_t rank, uint16_t *family,
+                    unsigned char *address);
+
+/* rondo_board_linked_set - this host is connected to the others, by these interfaces;
+ * rondo_board_unlinked_set - it cannot be. By one thread of one process; once.
+ * rondo_board_linked - RONDO_BUSY: neither yet; RONDO_OK with the interfaces; or the
+ * failure, whose sentence becomes this thread's. */
+void
+rondo_board_linked_set(rondo_board *board, const char *interfaces);
+void
+rondo_board_unlinked_set(rondo_board *board, rondo_status status, const char *text);
+RONDO_MUST_USE rondo_status
+rondo_board_linked(const rondo_board *board, char *interfaces, size_t interfaces_bytes);
+
 /* rondo_board_break - say why; the first caller wins, true for it. From any thread. */
 bool
 rondo_board_break(rondo_board *board, const rondo_breakage *breakage);

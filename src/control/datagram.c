@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "control/links_parts.h"
 #include "control/service_parts.h"
 
 /* "RND" and the version of this format. */
@@ -142,6 +143,9 @@ rondo_datagram_check(const void *bytes, size_t nbytes, uint32_t nfds, letter *me
     switch (read.kind) {
     case MESSAGE_PING:
     case MESSAGE_PONG:
+    case MESSAGE_LINK_NEWS:
+    case MESSAGE_LINK_ASK:
+    case MESSAGE_LINK_PULSE:
         if (nfds != 0) {
             return false;
         }
@@ -228,6 +232,11 @@ handle(rondo_service *service, const datagram *got)
         return false;
     case MESSAGE_PONG:
         rondo_ask_answered(service, &message, &got->from, got->from_bytes);
+        return false;
+    case MESSAGE_LINK_NEWS:
+    case MESSAGE_LINK_ASK:
+    case MESSAGE_LINK_PULSE:
+        rondo_links_letter(service, &message);
         return false;
     default:
         break;

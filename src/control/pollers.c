@@ -40,6 +40,16 @@ rondo_service_poll_close(rondo_service *service)
     service->pollers_room = 0;
 }
 
+void
+rondo_service_poll_forked(const rondo_service *service)
+{
+    for (uint64_t fd = 0; fd < service->pollers_room; fd++) {
+        if (service->pollers[fd] != NULL && service->pollers[fd]->private_to_process) {
+            (void)close((int)fd);
+        }
+    }
+}
+
 static rondo_status
 make_room(rondo_service *service, uint64_t wanted)
 {

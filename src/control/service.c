@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "control/links_parts.h"
 #include "control/service_parts.h"
 
 #define STACK_BYTES ((size_t)256 << 10)
@@ -50,6 +51,7 @@ after_fork_child(void)
         (void)close(service->socket);
         (void)close(service->epoll);
         (void)close(service->wake);
+        rondo_service_poll_forked(service);
         current = NULL;
         (void)pthread_mutex_unlock(&service->lock);
     }
@@ -144,6 +146,7 @@ start_thread(rondo_service *service)
 static void
 free_service(rondo_service *service)
 {
+    rondo_links_home_close(service);
     rondo_watch_free_all(service);
     rondo_segment_free_all(service);
     rondo_service_poll_close(service);

@@ -24,27 +24,31 @@
 
 /* What a datagram is about. */
 typedef enum message_kind {
-    MESSAGE_PING = 1,   /* are you there? */
-    MESSAGE_PONG = 2,   /* yes; nonce and index come back */
-    MESSAGE_SEGMENT = 3 /* carries one descriptor */
+    MESSAGE_PING = 1,      /* are you there? */
+    MESSAGE_PONG = 2,      /* yes; nonce and index come back */
+    MESSAGE_SEGMENT = 3,   /* carries one descriptor */
+    MESSAGE_LINK_NEWS = 4, /* to the leader of a host: look at the board */
+    MESSAGE_LINK_ASK = 5,  /* to the leader: ask the other hosts */
+    MESSAGE_LINK_PULSE = 6 /* from the leader: show that you are there */
 } message_kind;
 
 /* A datagram. No padding: all of it is sent. */
 typedef struct letter {
     uint32_t magic;
     uint32_t kind;
-    uint64_t nonce; /* of an ask */
-    uint64_t index; /* which address of the ask */
-    uint64_t bytes; /* of a segment */
-    rondo_name name;
+    uint64_t nonce;  /* of an ask */
+    uint64_t index;  /* which address of the ask; which rank of the links */
+    uint64_t bytes;  /* of a segment */
+    rondo_name name; /* of a segment, of the communicator of links */
     unsigned char mac[RONDO_MAC_BYTES]; /* over all before it; zero without a key */
 } letter;
 
 /* A descriptor in the epoll set. */
 typedef struct poller {
     int fd;
-    uint32_t generation; /* an event of an earlier poller of this number is stale */
-    bool dropped;        /* to be freed when its call returns */
+    uint32_t generation;     /* an event of an earlier poller of this number is stale */
+    bool private_to_process; /* a forked child closes it at once */
+    bool dropped;            /* to be freed when its call returns */
     rondo_ready_function ready;
     void *user;
     uint64_t alarm_ns;
@@ -138,6 +142,8 @@ struct rondo_service {
     rondo_watch *watches;
     rondo_watch *running_watch;
     bool deaths; /* some watch may have to be called */
+
+    struct links_home *links; /* between hosts; null: none yet */
 
     ask *asks;
     reply replies[REPLIES_MAX];

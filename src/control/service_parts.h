@@ -32,6 +32,9 @@ RONDO_MUST_USE rondo_status
 rondo_service_poll_open(rondo_service *service);
 void
 rondo_service_poll_close(rondo_service *service);
+/* rondo_service_poll_forked - in the child: close what no child may keep. */
+void
+rondo_service_poll_forked(const rondo_service *service);
 RONDO_MUST_USE rondo_status
 rondo_service_poll_add_locked(rondo_service *service, int fd, uint32_t events,
                               rondo_ready_function ready, void *user);

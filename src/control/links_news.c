@@ -1,0 +1,387 @@
+/* links_news.c - what hosts tell each other of their boards: pushed, and when asked. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "control/links_parts.h"
+
+/* What may be on its way to a host that has not said anything since. Beyond it only what
+ * must not be lost is sent: the host may be stopped, and its kernel's room is small. */
+#define QUIET_BYTES (64 << 10)
+
+/* How often a host is asked that does not answer. */
+#define ASK_QUIET_NS RONDO_NS_PER_S
+
+/* Rounds of lines begin at most this often; answers of processes come in between the
+ * sendings of one. */
+#define ROUND_NS (10 * RONDO_NS_PER_MS)
+
+#define RETRY_NS (2 * RONDO_NS_PER_MS)
+
+static const uint64_t round_steps_ms[] = {0, 5, 50, 300};
+
+#define ROUND_STEPS (sizeof round_steps_ms / sizeof round_steps_ms[0])
+
+/* Who may speak of a rank: its host's leader to the hub, the hub to all others. */
+static bool
+is_behind(const rondo_links *links, const rondo_link *link, uint32_t rank)
+{
+    return rondo_links_is_hub(links) ? links->host_of[rank] == link->host
+                                     : links->host_of[rank] != links->host;
+}
+
+static void
+tell_wire(rondo_links *links, rondo_link *link, uint32_t rank)
+{
+    rondo_link_wire wire = {.rank = rank};
+    size_t bytes = sizeof wire.address;
+
+    if (link->told[rank].wire ||
+        rondo_board_wire(&links->board, rank, wire.address, &bytes) != RONDO_OK) {
+        return;
+    }
+    wire.bytes = (uint32_t)bytes;
+    link->told[rank].wire = true;
+    rondo_link_send(link, RONDO_LINK_WIRE, &wire,
+                    offsetof(rondo_link_wire, address) + bytes);
+}
+
+static void
+tell_line(rondo_link *link, uint32_t rank, const rondo_board_line *line)
+{
+    const rondo_link_line message = {.rank = rank, .line = *line};
+
+    link->told[rank].presence = (uint8_t)line->presence;
+    rondo_link_send(link, RONDO_LINK_LINE, &message, sizeof message);
+}
+
+/* What must not be lost. A rank that has joined has a wire address: it goes first. */
+static void
+tell_rank(rondo_links *links, rondo_link *link, uint32_t rank)
+{
+    rondo_board_line line;
+    const uint32_t presence = (uint32_t)rondo_board_presence(&links->board, rank);
+
+    tell_wire(links, link, rank);
+    if (presence > link->told[rank].presence) {
+        rondo_board_export(&links->board, rank, &line);
+        tell_line(link, rank, &line);
+    }
+}
+
+static void
+tell_break(rondo_links *links, rondo_link *link)
+{
+    rondo_breakage why;
+
+    if (link->told_break || !rondo_board_breakage(&links->board, &why)) {
+        return;
+    }
+    rondo_link_break message = {.status = why.status,
+                                .culprit = why.culprit,
+                                .reporter = why.reporter < links->nranks ? why.reporter
+                                                                         : links->rank};
+    (void)snprintf(message.text, sizeof message.text, "%s", why.text);
+    link->told_break = true;
+    rondo_link_send(link, RONDO_LINK_BREAK, &message, sizeof message);
+}
+
+static void
+tell_host(rondo_links *links, rondo_link *link, uint32_t host)
+{
+    rondo_link_host message = {.host = host};
+    uint16_t family = 0;
+
+    if (link->told[host].host || host == link->host ||
+        !rondo_board_reached(&links->board, links->leaders[host], &family,
+                             message.address)) {
+        return;
+    }
+    message.family = family;
+    link->told[host].host = true;
+    rondo_link_send(link, RONDO_LINK_HOST, &message, sizeof message);
+}
+
+void
+rondo_links_look(rondo_links *links)
+{
+    for (rondo_link *link = links->links; link != NULL; link = link->next) {
+        for (uint32_t rank = 0; rank < links->nranks; rank++) {
+            if (!is_behind(links, link, rank)) {
+                tell_rank(links, link, rank);
+            }
+        }
+        for (uint32_t host = 1; host < links->nhosts && rondo_links_is_hub(links);
+             host++) {
+            tell_host(links, link, host);
+        }
+        if (rondo_board_broken(&links->board)) {
+            tell_break(links, link);
+        }
+    }
+}
+
+static bool
+is_quiet(const rondo_links *links, const rondo_link *link)
+{
+    return link->quiet_bytes > QUIET_BYTES + links->nranks * RONDO_LINK_FRAME_MAX / 2;
+}
+
+/* The line of a rank, as far as there is room for what may be lost. */
+static void
+bring(rondo_links *links, uint32_t rank, const rondo_board_line *line)
+{
+    for (rondo_link *link = links->links; link != NULL; link = link->next) {
+        if (is_behind(links, link, rank)) {
+            continue;
+        }
+        if (line->presence > link->told[rank].presence) {
+            tell_rank(links, link, rank);
+        } else if (!is_quiet(links, link)) {
+            tell_line(link, rank, line);
+        }
+    }
+}
+
+/* The ranks of this host; later in a round only those that have changed. */
+static void
+bring_host(rondo_links *links, bool all)
+{
+    rondo_board_line line;
+
+    for (uint32_t rank = 0; rank < links->nranks; rank++) {
+        if (links->host_of[rank] != links->host) {
+            continue;
+        }
+        rondo_board_export(&links->board, rank, &line);
+        if (all || memcmp(&line, &links->sent[rank], sizeof line) != 0) {
+            links->sent[rank] = line;
+            bring(links, rank, &line);
+        }
+    }
+}
+
+static void
+letter_make(const rondo_links *links, message_kind kind, letter *message)
+{
+    rondo_datagram_init(kind, message);
+    message->name = links->name;
+    message->index = links->rank;
+    rondo_datagram_sign(&links->key, message);
+}
+
+/* A process whose queue is full is asked by the next round again. */
+static void
+ask_processes(rondo_links *links)
+{
+    letter message;
+
+    letter_make(links, MESSAGE_LINK_PULSE, &message);
+    for (uint32_t rank = 0; rank < links->nranks; rank++) {
+        bool known = links->host_of[rank] != links->host;
+        for (uint32_t i = 0; i < rank && !known; i++) {
+            known = memcmp(&links->addresses[i].socket, &links->addresses[rank].socket,
+                           sizeof(rondo_name)) == 0;
+        }
+        if (!known) {
+            (void)rondo_datagram_send(links->service, &links->addresses[rank], &message,
+                                      -1);
+        }
+    }
+}
+
+static void
+begin_round(rondo_links *links, uint64_t now)
+{
+    links->round_began_ns = now;
+    links->round_step = 1;
+    links->round_ns = now + round_steps_ms[1] * RONDO_NS_PER_MS;
+    ask_processes(links);
+    bring_host(links, true);
+}
+
+/* The hub asks all hosts, whoever asked it. */
+static void
+ask_hosts(rondo_links *links, uint64_t now)
+{
+    for (rondo_link *link = links->links; link != NULL; link = link->next) {
+        if (!is_quiet(links, link) || now >= link->asked_ns + ASK_QUIET_NS) {
+            link->asked_ns = now;
+            rondo_link_send(link, RONDO_LINK_ASK, NULL, 0);
+        }
+    }
+}
+
+/* A question within 10 ms of the last is answered by what the round under way brings. */
+static void
+inquire(rondo_links *links, bool hosts, uint64_t now)
+{
+    if (now < links->round_began_ns + ROUND_NS) {
+        return;
+    }
+    if (hosts) {
+        ask_hosts(links, now);
+    }
+    begin_round(links, now);
+}
+
+void
+rondo_links_ask_turn(rondo_links *links, uint64_t now)
+{
+    if (atomic_exchange(&links->asked, false)) {
+        inquire(links, true, now);
+    }
+    if (links->round_step == 0 || now < links->round_ns) {
+        return;
+    }
+    bring_host(links, false);
+    links->round_step++;
+    if (links->round_step == ROUND_STEPS) {
+        links->round_step = 0;
+        return;
+    }
+    links->round_ns =
+        links->round_began_ns + round_steps_ms[links->round_step] * RONDO_NS_PER_MS;
+}
+
+static void
+take_line(rondo_links *links, rondo_link *link, const rondo_link_line *message)
+{
+    if (!is_behind(links, link, message->rank) ||
+        rondo_board_import(&links->board, message->rank, &message->line) != RONDO_OK) {
+        rondo_link_end(link,
+                       (link_end){.phrase = "it sent a line that cannot be true"});
+        return;
+    }
+    if (rondo_links_is_hub(links)) {
+        rondo_board_line line;
+        rondo_board_export(&links->board, message->rank, &line);
+        bring(links, message->rank, &line);
+    }
+    rondo_links_changed(links);
+}
+
+/* Whoever reported it keeps that honour, wherever it was. */
+static void
+take_break(rondo_links *links, rondo_link *link, const rondo_link_break *message)
+{
+    rondo_board reporter = links->board;
+    rondo_breakage why = {.status = (rondo_status)message->status,
+                          .culprit = message->culprit};
+
+    reporter.rank = message->reporter;
+    memcpy(why.text, message->text, sizeof why.text);
+    link->told_break = true;
+    (void)rondo_board_break(&reporter, &why);
+    atomic_store(&links->news, true);
+    rondo_links_changed(links);
+}
+
+static void
+take_wire(rondo_links *links, rondo_link *link, const rondo_link_wire *message)
+{
+    if (!is_behind(links, link, message->rank)) {
+        rondo_link_end(link, (link_end){.phrase = "it spoke for another host"});
+        return;
+    }
+    rondo_board_wire_import(&links->board, message->rank, message->address,
+                            message->bytes);
+    atomic_store(&links->news, true);
+}
+
+void
+rondo_links_frame(rondo_link *link, rondo_link_kind kind, const rondo_link_body *body)
+{
+    rondo_links *const links = link->owner;
+
+    switch (kind) {
+    case RONDO_LINK_LINE:
+        take_line(links, link, &body->line);
+        break;
+    case RONDO_LINK_WIRE:
+        take_wire(links, link, &body->wire);
+        break;
+    case RONDO_LINK_BREAK:
+        take_break(links, link, &body->broken);
+        break;
+    case RONDO_LINK_HOST:
+        rondo_board_reached_set(&links->board, links->leaders[body->host.host],
+                                (uint16_t)body->host.family, body->host.address);
+        break;
+    case RONDO_LINK_ASK:
+        inquire(links, rondo_links_is_hub(links), rondo_now_ns());
+        break;
+    default:
+        rondo_link_end(link, (link_end){.orderly = true});
+        break;
+    }
+}
+
+/* True: said, or nobody is there to hear it. */
+static bool
+tell(rondo_links *links, message_kind kind)
+{
+    const rondo_address *const leader = &links->addresses[links->leaders[links->host]];
+    letter message;
+
+    letter_make(links, kind, &message);
+    const int failed = rondo_datagram_send(links->service, leader, &message, -1);
+    return failed != EAGAIN && failed != ENOBUFS;
+}
+
+void
+rondo_links_tell_leader(rondo_links *links, uint64_t now)
+{
+    links->retry_ns = RONDO_NEVER;
+    if (atomic_exchange(&links->news, false) && !tell(links, MESSAGE_LINK_NEWS)) {
+        atomic_store(&links->news, true);
+        links->retry_ns = now + RETRY_NS;
+    }
+    if (atomic_exchange(&links->asked, false)) {
+        (void)tell(links, MESSAGE_LINK_ASK);
+    }
+}
+
+/* A leader of our host asks all its processes; each rank answers for itself. */
+static void
+answer_pulse(const rondo_links *links, const letter *message)
+{
+    if (links->host_of[message->index] == links->host &&
+        links->leaders[links->host] == message->index) {
+        rondo_board board = links->board;
+        rondo_board_pulse_set(&board, links->rank, rondo_now_ns());
+    }
+}
+
+static bool
+is_for(const rondo_links *links, const letter *message)
+{
+    return memcmp(&links->name, &message->name, sizeof links->name) == 0 &&
+           message->index < links->nranks &&
+           links->host_of[message->index] == links->host &&
+           rondo_datagram_signed(&links->key, message);
+}
+
+/* A turn may free the links it is for, so where to go on is read first. */
+void
+rondo_links_letter(rondo_service *service, const letter *message)
+{
+    (void)pthread_mutex_lock(&service->lock);
+    rondo_links *at = service->links != NULL ? service->links->all : NULL;
+    (void)pthread_mutex_unlock(&service->lock);
+    while (at != NULL) {
+        rondo_links *const links = at;
+        at = at->next;
+        if (!is_for(links, message)) {
+            continue;
+        }
+        if (message->kind == MESSAGE_LINK_PULSE) {
+            answer_pulse(links, message);
+        } else if (rondo_links_is_leader(links)) {
+            atomic_store(message->kind == MESSAGE_LINK_NEWS ? &links->news
+                                                            : &links->asked,
+                         true);
+            rondo_links_turn(links);
+        }
+    }
+}

@@ -177,9 +177,13 @@ typedef struct rondo_comm_counters {
     uint64_t shm_sent_bytes;  /* of sent_bytes: through shared memory */
     uint64_t mapped_bytes;    /* written straight into a peer's mapped buffer */
     uint64_t schedules_built; /* misses of the schedule cache */
+    uint64_t net_sent_bytes;  /* of sent_bytes: to ranks on other hosts */
+    uint64_t zero_copy_bytes; /* by this process, straight from registered memory */
+    uint64_t hosts;           /* that the ranks are on */
 } rondo_comm_counters;
 
-/* rondo_comm_counters_get - a copy of the counters. RONDO_ERR_ARG: size too small. */
+/* rondo_comm_counters_get - a copy of the counters, as far as `size` has room for them.
+ * RONDO_ERR_ARG: size is smaller than the first version's. */
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_comm_counters_get(const rondo_comm *comm, rondo_comm_counters *counters);
 

@@ -25,15 +25,18 @@ peer_died(const rondo_address *address, void *user)
     uint32_t nobody = RONDO_NOBODY;
 
     for (uint32_t rank = 0; rank < comm->nranks; rank++) {
-        if (memcmp(&comm->addresses[rank], address, sizeof *address) != 0 ||
+        if (!rondo_hosts_together(&comm->hosts, rank, comm->rank) ||
+            memcmp(&comm->addresses[rank], address, sizeof *address) != 0 ||
             (ready && rondo_board_presence(&comm->board, rank) == RONDO_LEFT)) {
             continue;
         }
         (void)atomic_compare_exchange_strong(&comm->dead_rank, &nobody, rank);
         rondo_breakage breakage = {
             .status = RONDO_ERR_PEER, .culprit = rank, .reporter = comm->rank};
-        (void)snprintf(breakage.text, sizeof breakage.text, "rank %u (process %u) died",
-                       rank, address->pid);
+        (void)snprintf(breakage.text, sizeof breakage.text,
+                       "rank %u (process %u%s%s) died", rank, address->pid,
+                       comm->hosts.count > 1 ? " on " : "",
+                       comm->hosts.count > 1 ? comm->hosts.names[rank] : "");
         if (atomic_load(&comm->board_ready) != 0) {
             (void)rondo_board_break(&comm->board, &breakage);
         }
@@ -41,7 +44,8 @@ peer_died(const rondo_address *address, void *user)
     }
 }
 
-/* Watch every other process once, however many ranks it has. */
+/* Watch every other process of this host once, however many ranks it has; links watch
+ * those on other hosts. */
 static rondo_status
 watch_neighbours(rondo_comm *comm)
 {
@@ -55,7 +59,8 @@ watch_neighbours(rondo_comm *comm)
     rondo_service_address(comm->service, &mine);
     for (uint32_t rank = 0; rank < comm->nranks; rank++) {
         const rondo_address *const address = &comm->addresses[rank];
-        bool known = memcmp(address, &mine, sizeof mine) == 0;
+        bool known = memcmp(address, &mine, sizeof mine) == 0 ||
+                     !rondo_hosts_together(&comm->hosts, rank, comm->rank);
 
         for (uint32_t i = 0; i < comm->nneighbours && !known; i++) {
             known = memcmp(address, &comm->addresses[comm->neighbours[i].rank],
@@ -81,7 +86,7 @@ watch_neighbours(rondo_comm *comm)
 static rondo_status
 read_spins(rondo_comm *comm)
 {
-    uint64_t spins = comm->nranks <= comm->cores ? SPINS_ALONE : 0;
+    uint64_t spins = comm->hosts.nlocal <= comm->cores ? SPINS_ALONE : 0;
 
     if (strcmp(rondo_config_text(RONDO_CONFIG_SPIN), "auto") != 0) {
         const rondo_status status =
@@ -94,6 +99,28 @@ read_spins(rondo_comm *comm)
     return RONDO_OK;
 }
 
+/* The lowest rank of a host makes its segment. */
+static rondo_status
+publish(rondo_comm *comm)
+{
+    const rondo_hosts *const hosts = &comm->hosts;
+    const rondo_segment_spec spec = rondo_comm_segment(comm);
+    rondo_address *sharers = NULL;
+
+    rondo_status status =
+        rondo_alloc_zero(hosts->nlocal * sizeof *sharers, (void **)&sharers);
+    if (status != RONDO_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < hosts->nlocal; i++) {
+        sharers[i] = comm->addresses[hosts->local[i]];
+    }
+    status = rondo_segment_publish(comm->service, &spec, sharers, hosts->nlocal,
+                                   &comm->segment);
+    rondo_free(sharers);
+    return status;
+}
+
 /* Everything after the ranks know each other: watch, and make or await the segment. */
 rondo_status
 rondo_comm_map(rondo_comm *comm)
@@ -103,20 +130,19 @@ rondo_comm_map(rondo_comm *comm)
     if (status == RONDO_OK) {
         status = read_spins(comm);
     }
+    if (status == RONDO_OK && comm->hosts.count > 1) {
+        status = rondo_levels_create(comm->nranks, comm->hosts.of, NULL, &comm->levels);
+    }
     if (status == RONDO_OK) {
         status = watch_neighbours(comm);
     }
     if (status != RONDO_OK) {
         return status;
     }
-    comm->layout = rondo_shm_layout_default(comm->nranks, comm->settings.chunk_bytes);
+    comm->layout =
+        rondo_shm_layout_default(comm->hosts.nlocal, comm->settings.chunk_bytes);
     comm->phase = RONDO_PHASE_MAP;
-    if (comm->rank != 0) {
-        return RONDO_OK;
-    }
-    const rondo_segment_spec spec = rondo_comm_segment(comm);
-    return rondo_segment_publish(comm->service, &spec, comm->addresses, comm->nranks,
-                                 &comm->segment);
+    return comm->hosts.place == 0 ? publish(comm) : RONDO_OK;
 }
 
 rondo_segment_spec
@@ -136,24 +162,14 @@ rondo_status
 rondo_comm_wire(rondo_comm *comm)
 {
     const uint32_t nranks = comm->nranks;
-    uint32_t *ranks = NULL;
-
-    rondo_status status = rondo_alloc_zero(nranks * sizeof *ranks, (void **)&ranks);
-    if (status != RONDO_OK) {
-        return status;
-    }
-    for (uint32_t rank = 0; rank < nranks; rank++) {
-        ranks[rank] = rank;
-    }
     const rondo_shm_setup setup = {
         .layout = comm->layout,
         .memory = (unsigned char *)comm->segment + rondo_board_bytes(nranks),
-        .me = comm->rank,
+        .me = comm->hosts.place,
         .nranks = nranks,
-        .ranks = ranks,
+        .ranks = comm->hosts.local,
     };
-    status = rondo_shm_create(&setup, &comm->shm);
-    rondo_free(ranks);
+    rondo_status status = rondo_shm_create(&setup, &comm->shm);
     if (status == RONDO_OK) {
         status =
             rondo_alloc_zero(nranks * sizeof *comm->routes, (void **)&comm->routes);
@@ -170,7 +186,10 @@ rondo_comm_wire(rondo_comm *comm)
         status = rondo_plan_cache_create(PLANS_MAX, PLANS_BYTES_MAX, &comm->cache);
     }
     for (uint32_t peer = 0; status == RONDO_OK && peer < nranks; peer++) {
-        comm->routes[peer] = peer == comm->rank ? NULL : comm->shm;
+        comm->routes[peer] =
+            peer != comm->rank && rondo_hosts_together(&comm->hosts, peer, comm->rank)
+                ? comm->shm
+                : NULL;
     }
     return status;
 }

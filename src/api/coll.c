@@ -151,6 +151,7 @@ check_call(const rondo_comm *comm, const arguments *call, rondo_coll *coll)
         .root = call->root,
         .count = call->count,
         .in_place = in_place(comm, call, call->count * rondo_width(call->dtype)),
+        .levels = comm->levels,
     };
     status = check_overlap(comm, call, &made);
     if (status == RONDO_OK) {

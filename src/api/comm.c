@@ -1,12 +1,16 @@
 /* comm.c - a communicator's state: usable or broken, and what it says about itself. */
 #include "api/comm.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "api/request.h"
 #include "base/alloc.h"
 #include "base/log.h"
+
+/* How long the control links may take to say why a connection was lost. */
+#define REASON_NS (UINT64_C(300) * RONDO_NS_PER_MS)
 
 rondo_status
 rondo_comm_fail(rondo_comm *comm, const char *what, rondo_status status)
@@ -61,6 +65,26 @@ current_text(const rondo_comm *comm, char *text, size_t text_bytes)
     }
 }
 
+/* A lost connection says less than the control links will in a moment: who died, who
+ * left, which path is cut. */
+static void
+await_reason(rondo_comm *comm)
+{
+    const struct timespec pause = {.tv_nsec = (long)RONDO_NS_PER_MS};
+    const uint64_t until_ns = rondo_now_ns() + REASON_NS;
+
+    while (!rondo_board_broken(&comm->board) && rondo_now_ns() < until_ns) {
+        (void)nanosleep(&pause, NULL);
+        for (uint32_t rank = 0; rank < comm->nranks; rank++) {
+            if (rondo_board_presence(&comm->board, rank) == RONDO_LEFT) {
+                (void)rondo_error(RONDO_ERR_PEER,
+                                  "rank %u has destroyed its communicator", rank);
+                return;
+            }
+        }
+    }
+}
+
 rondo_status
 rondo_comm_break(rondo_comm *comm, rondo_status status, uint32_t culprit)
 {
@@ -68,10 +92,15 @@ rondo_comm_break(rondo_comm *comm, rondo_status status, uint32_t culprit)
         .status = status, .culprit = culprit, .reporter = comm->rank};
     char current[64];
 
+    if (status == RONDO_ERR_PEER && comm->links != NULL) {
+        await_reason(comm);
+    }
     current_text(comm, current, sizeof current);
     (void)snprintf(breakage.text, sizeof breakage.text, "%s%.400s", current,
                    rondo_error_text());
-    (void)rondo_board_break(&comm->board, &breakage);
+    if (rondo_board_break(&comm->board, &breakage)) {
+        rondo_comm_links_news(comm);
+    }
     return rondo_comm_broken(comm);
 }
 
@@ -119,7 +148,9 @@ rondo_comm_abort(rondo_comm *comm)
     breakage.reporter = comm->rank;
     (void)snprintf(breakage.text, sizeof breakage.text,
                    "rank %u aborted the communicator", comm->rank);
-    (void)rondo_board_break(&comm->board, &breakage);
+    if (rondo_board_break(&comm->board, &breakage)) {
+        rondo_comm_links_news(comm);
+    }
     return RONDO_OK;
 }
 
@@ -166,29 +197,43 @@ rondo_comm_timeout_set(rondo_comm *comm, uint64_t timeout_ms)
     return RONDO_OK;
 }
 
+/* What callers of the first version know of. */
+#define COUNTERS_BYTES_MIN offsetof(rondo_comm_counters, net_sent_bytes)
+
 rondo_status
 rondo_comm_counters_get(const rondo_comm *comm, rondo_comm_counters *counters)
 {
-    rondo_transport_counters moved = {0};
+    rondo_transport_counters shm = {0};
+    rondo_transport_counters net = {0};
 
     if (comm == NULL || counters == NULL) {
         return rondo_error(RONDO_ERR_ARG, "%s is null",
                            comm == NULL ? "comm" : "counters");
     }
-    if (counters->size < sizeof *counters) {
+    if (counters->size < COUNTERS_BYTES_MIN) {
         return rondo_error(RONDO_ERR_ARG,
                            "counters->size is %zu; allowed is %zu or more",
-                           counters->size, sizeof *counters);
+                           counters->size, COUNTERS_BYTES_MIN);
     }
     if (comm->shm != NULL) {
-        comm->shm->ops->counters(comm->shm, &moved);
+        comm->shm->ops->counters(comm->shm, &shm);
     }
-    counters->operations = comm->operations;
-    counters->sent_bytes = moved.sent_bytes;
-    counters->received_bytes = moved.received_bytes;
-    counters->shm_sent_bytes = moved.sent_bytes;
-    counters->mapped_bytes = comm->mapped_bytes;
-    counters->schedules_built = comm->plans_built;
+    if (comm->net != NULL) {
+        comm->net->ops->counters(comm->net, &net);
+    }
+    const rondo_comm_counters now = {
+        .size = counters->size,
+        .operations = comm->operations,
+        .sent_bytes = shm.sent_bytes + net.sent_bytes,
+        .received_bytes = shm.received_bytes + net.received_bytes,
+        .shm_sent_bytes = shm.sent_bytes,
+        .mapped_bytes = comm->mapped_bytes,
+        .schedules_built = comm->plans_built,
+        .net_sent_bytes = net.sent_bytes,
+        .zero_copy_bytes = comm->ucx == NULL ? 0 : rondo_ucx_zero_copy_bytes(comm->ucx),
+        .hosts = comm->hosts.count,
+    };
+    memcpy(counters, &now, counters->size < sizeof now ? counters->size : sizeof now);
     return RONDO_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <rondo/coll.h>
 #include <rondo/message.h>
 
+#include "api/hosts.h"
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/error.h"
@@ -16,6 +17,7 @@
 #include "exec/exec.h"
 #include "transport/shm/shm.h"
 #include "transport/transport.h"
+#include "transport/ucx/ucx.h"
 #include "tune/tune.h"
 
 #define RONDO_COMM_NAME_MAX 48
@@ -42,16 +44,24 @@ typedef struct rondo_card {
     uint32_t quota;                     /* of cores */
     uint32_t reserved;                  /* 0 */
     rondo_settings settings;
+    rondo_reach reach; /* rank 0: where it listens; others: their addresses */
+    char host_name[RONDO_HOST_NAME_MAX]; /* for sentences */
 } rondo_card;
+
+_Static_assert(sizeof(rondo_card) <= RONDO_CARD_BYTES_MAX, "a card fits a hello");
 
 /* How far creation has come. */
 typedef enum rondo_phase {
     RONDO_PHASE_MEET,   /* at the rendezvous */
     RONDO_PHASE_MAP,    /* waiting for the segment */
+    RONDO_PHASE_LINK,   /* waiting for the links between hosts */
     RONDO_PHASE_ATTACH, /* waiting for all ranks to have it mapped */
     RONDO_PHASE_READY,
     RONDO_PHASE_FAILED
 } rondo_phase;
+
+/* Waking ranks of this process that sleep while something comes from another host. */
+typedef struct rondo_doze rondo_doze;
 
 /* A process of peers that is watched. */
 typedef struct rondo_neighbour {
@@ -94,7 +104,10 @@ struct rondo_comm {
     rondo_key key;
     rondo_settings settings;
     rondo_tune_forced forced;
-    rondo_address *addresses;    /* by rank */
+    rondo_address *addresses; /* by rank */
+    rondo_hosts hosts;
+    const rondo_levels *levels; /* the hosts, for algorithms; null: one host */
+    rondo_reach reach;           /* my own */
     rondo_neighbour *neighbours; /* one for each other process */
     uint32_t nneighbours;
     uint32_t cores; /* that the ranks share */
@@ -104,6 +117,11 @@ struct rondo_comm {
     rondo_shm_layout layout;
     rondo_board board;
     rondo_transport *shm;
+    rondo_links *links;       /* null: one host */
+    rondo_ucx *ucx;           /* null: one host */
+    rondo_transport *net;     /* to ranks on other hosts; null: one host */
+    rondo_doze *doze;         /* null: one host */
+    rondo_comm *next_sleeper; /* doze's */
     rondo_transport **routes; /* by peer; null at my own place */
     rondo_plan_cache *cache;
 
@@ -124,6 +142,7 @@ struct rondo_comm {
     uint64_t op_timeout_ms;
     uint64_t op_timeout_default_ms;
     uint64_t warn_after_ms;
+    uint64_t ask_ns; /* when other hosts may next be asked what they do */
 
     rondo_block *blocks;
     uint32_t nblocks;     /* places, used or free */
@@ -159,6 +178,10 @@ rondo_comm_break(rondo_comm *comm, rondo_status status, uint32_t culprit);
 /* rondo_comm_broken - take over what the board says, if it is broken. */
 rondo_status
 rondo_comm_broken(rondo_comm *comm);
+
+/* rondo_comm_links_news - my lines of the board have changed: tell other hosts. */
+void
+rondo_comm_links_news(rondo_comm *comm);
 
 /* rondo_blocks_release - unmap what peers have registered. */
 void

@@ -88,6 +88,9 @@ rondo_comm_create_start(const rondo_comm_config *config, rondo_comm **comm)
     made->start_deadline_ns = meeting.deadline_ns;
     status = rondo_comm_settings_read(made, wanted);
     if (status == RONDO_OK) {
+        status = rondo_comm_reach_find(made, meeting.host);
+    }
+    if (status == RONDO_OK) {
         rondo_comm_card_fill(made, &card);
         status = rondo_rendezvous_start(made->service, &meeting, &card, sizeof card,
                                         &made->rendezvous);
@@ -116,7 +119,11 @@ take_cards(rondo_comm *comm, const rondo_cards *given)
     for (uint32_t rank = 0; rank < comm->nranks; rank++) {
         comm->addresses[rank] = cards[rank].address;
     }
-    comm->cores = rondo_comm_cores(cards, comm->nranks);
+    status = rondo_comm_cards_hosts(comm, cards);
+    if (status != RONDO_OK) {
+        return status;
+    }
+    comm->cores = rondo_comm_cores(comm, cards);
     comm->uid = given->name;
     comm->key = given->key;
     rondo_comm_settings_adopt(comm, cards);
@@ -138,6 +145,20 @@ poll_meet(rondo_comm *comm)
     return status;
 }
 
+/* Another rank, perhaps on another host, could not go on. */
+static rondo_status
+trouble_elsewhere(rondo_comm *comm)
+{
+    rondo_breakage breakage;
+
+    if (!rondo_board_breakage(&comm->board, &breakage)) {
+        return RONDO_OK;
+    }
+    return rondo_error(breakage.status == RONDO_ERR_ABORTED ? RONDO_ERR_ABORTED
+                                                            : RONDO_ERR_START,
+                       "%s", breakage.text);
+}
+
 /* What stops a start besides failures of our own. */
 static rondo_status
 poll_trouble(rondo_comm *comm)
@@ -152,6 +173,9 @@ poll_trouble(rondo_comm *comm)
     if (atomic_load(&comm->abort_asked) != 0) {
         return rondo_error(RONDO_ERR_ABORTED, "rank %u aborted the communicator",
                            comm->rank);
+    }
+    if (atomic_load(&comm->board_ready) != 0 && rondo_board_broken(&comm->board)) {
+        return trouble_elsewhere(comm);
     }
     if (comm->phase != RONDO_PHASE_MEET && rondo_now_ns() >= comm->start_deadline_ns) {
         uint32_t missing = 0;
@@ -181,11 +205,30 @@ poll_map(rondo_comm *comm)
     }
     rondo_board_open(comm->segment, comm->nranks, comm->rank, &comm->board);
     atomic_store(&comm->board_ready, 1);
-    const rondo_status status = rondo_comm_wire(comm);
+    rondo_status status = rondo_comm_wire(comm);
+    if (status == RONDO_OK && comm->hosts.count > 1) {
+        status = rondo_comm_link(comm);
+        comm->phase = RONDO_PHASE_LINK;
+        return status;
+    }
     if (status != RONDO_OK) {
         return status;
     }
     rondo_board_presence_set(&comm->board, RONDO_JOINED);
+    comm->phase = RONDO_PHASE_ATTACH;
+    return RONDO_OK;
+}
+
+static rondo_status
+poll_link(rondo_comm *comm)
+{
+    const rondo_status status = rondo_comm_link_poll(comm);
+
+    if (status != RONDO_OK) {
+        return status;
+    }
+    rondo_board_presence_set(&comm->board, RONDO_JOINED);
+    rondo_links_news(comm->links);
     comm->phase = RONDO_PHASE_ATTACH;
     return RONDO_OK;
 }
@@ -210,6 +253,8 @@ poll_phase(rondo_comm *comm)
         return poll_meet(comm);
     case RONDO_PHASE_MAP:
         return poll_map(comm);
+    case RONDO_PHASE_LINK:
+        return poll_link(comm);
     case RONDO_PHASE_ATTACH:
         return poll_attach(comm);
     case RONDO_PHASE_READY:

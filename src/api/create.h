@@ -12,14 +12,38 @@ rondo_comm_settings_read(rondo_comm *comm, const rondo_comm_config *config);
 void
 rondo_comm_card_fill(const rondo_comm *comm, rondo_card *card);
 
-/* rondo_comm_cards_check - one version, one host; names the rank that differs. */
+/* rondo_comm_cards_check - one version; names the rank that differs. */
 RONDO_MUST_USE rondo_status
 rondo_comm_cards_check(const rondo_comm *comm, const rondo_card *cards);
 
-/* rondo_comm_cores - cores the ranks share: all they may run on, but no more than their
- * smallest quota. */
+/* rondo_comm_cards_hosts - fill `hosts` from the cards. */
+RONDO_MUST_USE rondo_status
+rondo_comm_cards_hosts(rondo_comm *comm, const rondo_card *cards);
+
+/* rondo_comm_cores - cores the ranks of my host share: all they may run on, but no more
+ * than their smallest quota. */
 uint32_t
-rondo_comm_cores(const rondo_card *cards, uint32_t ncards);
+rondo_comm_cores(const rondo_comm *comm, const rondo_card *cards);
+
+/* rondo_comm_reach_find - addresses of this process for the meeting at `host`: none
+ * where all ranks must be on this machine. Rank 0 opens a port at them. */
+RONDO_MUST_USE rondo_status
+rondo_comm_reach_find(rondo_comm *comm, const char *host);
+
+/* rondo_comm_reach_open - open a port at my addresses, for a part I may be rank 0 of. */
+RONDO_MUST_USE rondo_status
+rondo_comm_reach_open(rondo_comm *comm);
+
+/* rondo_comm_link - begin to connect the hosts; rondo_comm_link_poll - RONDO_BUSY until
+ * they are, then the network transport is there. */
+RONDO_MUST_USE rondo_status
+rondo_comm_link(rondo_comm *comm);
+RONDO_MUST_USE rondo_status
+rondo_comm_link_poll(rondo_comm *comm);
+
+/* rondo_comm_unlink - the end of all of it; not in a forked child. */
+void
+rondo_comm_unlink(rondo_comm *comm);
 
 /* rondo_comm_settings_adopt - rank 0's settings count; a difference goes to the log. */
 void

@@ -10,6 +10,12 @@
 /* How long an answer of another process's service thread may take. */
 #define ANSWER_NS (UINT64_C(400) * RONDO_NS_PER_MS)
 
+/* The same for a process on another host, which its own host's leader asks. */
+#define ELSEWHERE_NS (UINT64_C(1000) * RONDO_NS_PER_MS)
+
+/* How long the other side's arguments may take to come from another host. */
+#define ARGUMENTS_NS (UINT64_C(500) * RONDO_NS_PER_MS)
+
 /* How often signatures of all ranks are compared while waiting. */
 #define COMPARE_NS (UINT64_C(8) * RONDO_NS_PER_MS)
 
@@ -87,20 +93,37 @@ find_mismatch(const rondo_request *request)
     return find_mismatch_at(request->comm, request->sequence);
 }
 
+/* The message may belong to an earlier operation, which was over on this rank before
+ * anybody noticed: a count of 0, or a rank that only sends. */
+static rondo_status
+find_mismatch_back(const rondo_request *request)
+{
+    rondo_status status = RONDO_OK;
+
+    for (uint64_t back = 0;
+         status == RONDO_OK && back < LOOK_BACK && back < request->sequence; back++) {
+        status = find_mismatch_at(request->comm, request->sequence - back);
+    }
+    return status;
+}
+
 rondo_status
 rondo_request_mismatch(rondo_request *request)
 {
+    const rondo_comm *const comm = request->comm;
+    const struct timespec pause = {.tv_nsec = (long)RONDO_NS_PER_MS};
+    const uint64_t until_ns = rondo_now_ns() + ARGUMENTS_NS;
     rondo_standing standing = {.peer = UINT32_MAX};
     char mine[128];
-    rondo_status status = RONDO_OK;
 
-    /* The message may belong to an earlier operation, which was over on this rank
-     * before anybody noticed: a count of 0, or a rank that only sends. */
-    for (uint64_t back = 0; back < LOOK_BACK && back < request->sequence; back++) {
-        status = find_mismatch_at(request->comm, request->sequence - back);
-        if (status != RONDO_OK) {
-            return status;
-        }
+    rondo_status status = find_mismatch_back(request);
+    while (status == RONDO_OK && comm->links != NULL && rondo_now_ns() < until_ns) {
+        rondo_links_ask(comm->links);
+        (void)nanosleep(&pause, NULL);
+        status = find_mismatch_back(request);
+    }
+    if (status != RONDO_OK) {
+        return status;
     }
     if (request->plan != NULL) {
         rondo_plan_standing(request->plan, &standing);
@@ -168,6 +191,55 @@ find_slowest(const rondo_request *request, rondo_activity *behind)
     return slowest;
 }
 
+/* Ask the processes on other hosts, and note who does not answer. */
+static void
+ask_elsewhere(const rondo_comm *comm, bool *answered)
+{
+    const struct timespec pause = {.tv_nsec = (long)(10 * RONDO_NS_PER_MS)};
+    const uint64_t until_ns = rondo_now_ns() + ELSEWHERE_NS;
+    uint64_t *pulses = NULL;
+    bool all = false;
+
+    if (comm->links == NULL ||
+        rondo_alloc_zero(comm->nranks * sizeof *pulses, (void **)&pulses) != RONDO_OK) {
+        return;
+    }
+    for (uint32_t rank = 0; rank < comm->nranks; rank++) {
+        pulses[rank] = rondo_board_pulse(&comm->board, rank);
+    }
+    while (!all && rondo_now_ns() < until_ns) {
+        rondo_links_ask(comm->links);
+        (void)nanosleep(&pause, NULL);
+        all = true;
+        for (uint32_t rank = 0; rank < comm->nranks; rank++) {
+            answered[rank] = answered[rank] ||
+                             rondo_hosts_together(&comm->hosts, rank, comm->rank) ||
+                             rondo_board_pulse(&comm->board, rank) != pulses[rank];
+            all = all && answered[rank];
+        }
+    }
+    rondo_free(pulses);
+}
+
+/* Ask the processes of this host. */
+static void
+ask_here(const rondo_comm *comm, bool *answered)
+{
+    const rondo_hosts *const hosts = &comm->hosts;
+    bool here[1] = {false};
+
+    if (hosts->count == 1) {
+        rondo_service_ask(comm->service, comm->addresses, comm->nranks, ANSWER_NS,
+                          answered);
+        return;
+    }
+    for (uint32_t i = 0; i < hosts->nlocal; i++) {
+        rondo_service_ask(comm->service, &comm->addresses[hosts->local[i]], 1,
+                          ANSWER_NS, here);
+        answered[hosts->local[i]] = here[0];
+    }
+}
+
 /* The first rank whose process does not answer; UINT32_MAX: all do. */
 static uint32_t
 find_silent(const rondo_comm *comm)
@@ -179,13 +251,26 @@ find_silent(const rondo_comm *comm)
         RONDO_OK) {
         return UINT32_MAX;
     }
-    rondo_service_ask(comm->service, comm->addresses, comm->nranks, ANSWER_NS,
-                      answered);
+    ask_elsewhere(comm, answered);
+    ask_here(comm, answered);
     for (uint32_t rank = 0; rank < comm->nranks && silent == UINT32_MAX; rank++) {
         silent = answered[rank] ? UINT32_MAX : rank;
     }
     rondo_free(answered);
     return silent;
+}
+
+/* "rank 3 (process 4711)", on more than one host with the host. */
+static void
+rank_text(const rondo_comm *comm, uint32_t rank, char *text, size_t text_bytes)
+{
+    char host[RONDO_HOST_NAME_MAX + 64] = "";
+
+    if (comm->links != NULL) {
+        rondo_links_host(comm->links, rank, host, sizeof host);
+    }
+    (void)snprintf(text, text_bytes, "rank %u (process %u%s%s)", rank,
+                   comm->addresses[rank].pid, host[0] == '\0' ? "" : " on ", host);
 }
 
 /* The deadline has come: ask all, then name the silent one or the one furthest
@@ -198,6 +283,9 @@ give_up(rondo_request *request, double waited_s)
     const uint32_t silent = find_silent(comm);
     const uint32_t culprit =
         silent != UINT32_MAX ? silent : find_slowest(request, &behind);
+    char who[192];
+
+    rank_text(comm, culprit, who, sizeof who);
 
     /* Asking took a while: what we waited for may be there by now. */
     rondo_requests_progress(comm);
@@ -207,24 +295,22 @@ give_up(rondo_request *request, double waited_s)
     if (silent != UINT32_MAX) {
         (void)rondo_error(
             RONDO_ERR_TIMEOUT,
-            "no end after %.1f s: rank %u (process %u) does not answer; it "
-            "is stopped or stuck",
-            waited_s, silent, comm->addresses[silent].pid);
+            "no end after %.1f s: %s does not answer; it is stopped or stuck", waited_s,
+            who);
     } else if (request->token != 0 || behind.sequence < request->sequence) {
         (void)rondo_error(
             RONDO_ERR_TIMEOUT,
-            "no end after %.1f s: rank %u (process %u) is alive but has not "
-            "called it; its last operation is #%llu (%s)",
-            waited_s, culprit, comm->addresses[culprit].pid,
-            (unsigned long long)behind.sequence,
+            "no end after %.1f s: %s is alive but has not called it; its last "
+            "operation is #%llu (%s)",
+            waited_s, who, (unsigned long long)behind.sequence,
             behind.finished || behind.sequence == 0 ? "finished" : "unfinished");
     } else {
         (void)rondo_error(
             RONDO_ERR_TIMEOUT,
-            "no end after %.1f s: rank %u (process %u) is furthest behind, "
-            "at step %llu of operation #%llu",
-            waited_s, culprit, comm->addresses[culprit].pid,
-            (unsigned long long)behind.step, (unsigned long long)behind.sequence);
+            "no end after %.1f s: %s is furthest behind, at step %llu of operation "
+            "#%llu",
+            waited_s, who, (unsigned long long)behind.step,
+            (unsigned long long)behind.sequence);
     }
     (void)rondo_comm_break(comm, RONDO_ERR_TIMEOUT, culprit);
 }
@@ -280,6 +366,14 @@ rondo_request_inspect(rondo_request *request, uint64_t now_ns)
     if (now_ns - first->compared_ns >= COMPARE_NS) {
         first->compared_ns = now_ns;
         publish_standing(first);
+        if (comm->links != NULL && now_ns >= comm->ask_ns) {
+            /* Soon at first, then rarely: who waits for long is seldom in a hurry. */
+            const uint64_t waited_ns = now_ns - first->started_ns;
+
+            comm->ask_ns = now_ns + (waited_ns < RONDO_NS_PER_S ? 40 * RONDO_NS_PER_MS
+                                                                : RONDO_NS_PER_S);
+            rondo_links_ask(comm->links);
+        }
         rondo_status status = first->token == 0 ? find_mismatch(first) : RONDO_OK;
         status = status == RONDO_OK ? find_left(first) : status;
         if (status != RONDO_OK) {

@@ -63,6 +63,9 @@ release_block(rondo_comm *comm, rondo_block *block)
             rondo_segment_release(comm->service, &spec.name);
         }
     }
+    if (comm->net != NULL) {
+        rondo_ucx_unmap(comm->net, block->memory);
+    }
     rondo_free((void *)block->peers);
     rondo_free(block->peer_bytes);
     memset(block, 0, sizeof *block);
@@ -207,8 +210,10 @@ rondo_mem_register(rondo_comm *comm, void *memory)
     rondo_block *const block = &comm->blocks[place];
     comm->registrations++;
     status = rondo_all_gather(comm, &shared.bytes, block->peer_bytes, 1, RONDO_UINT64);
-    if (status == RONDO_OK) {
+    if (status == RONDO_OK && comm->hosts.count == 1) {
         status = exchange(comm, block, shared.fd);
+    } else if (status == RONDO_OK) {
+        rondo_ucx_map(comm->net, block->memory, block->bytes);
     }
     if (status != RONDO_OK) {
         release_block(comm, block);

@@ -98,6 +98,12 @@ deliver(uint32_t from, uint32_t channel, const void *header, size_t header_bytes
 rondo_status
 rondo_messages_poll(rondo_comm *comm)
 {
+    /* What is under way to other hosts moves only when it is pushed. */
+    rondo_status status =
+        comm->net == NULL ? RONDO_OK : comm->net->ops->progress(comm->net);
+    if (status != RONDO_OK) {
+        return rondo_comm_break(comm, status, comm->rank);
+    }
     if (!comm->messaging) {
         return RONDO_OK;
     }
@@ -107,9 +113,7 @@ rondo_messages_poll(rondo_comm *comm)
     }
     comm->delivering = true;
     /* What was sent and did not fit at once goes out now. */
-    rondo_status status = comm->shm->ops->progress == NULL
-                              ? RONDO_OK
-                              : comm->shm->ops->progress(comm->shm);
+    status = comm->shm->ops->progress(comm->shm);
     for (uint32_t peer = 0; peer < comm->nranks && status == RONDO_OK; peer++) {
         rondo_transport *const route = comm->routes[peer];
 

@@ -96,11 +96,11 @@ static rondo_status
 find_plan(rondo_comm *comm, const rondo_coll *coll, rondo_choice choice,
           rondo_plan **plan)
 {
-    rondo_plan_key key = {.coll = *coll, .algo = choice.algo};
+    const rondo_plan_key key = {.coll = rondo_tune_coll(coll, choice),
+                                .algo = choice.algo};
     rondo_schedule *schedule = NULL;
     rondo_plan *made = NULL;
 
-    key.coll.segment = choice.segment;
     *plan = rondo_plan_cache_find(comm->cache, &key);
     if (*plan != NULL) {
         return RONDO_OK;
@@ -178,7 +178,7 @@ start_vote_or_run(rondo_request *request)
 {
     rondo_comm *const comm = request->comm;
 
-    if (comm->blocks_used == 0) {
+    if (comm->blocks_used == 0 || comm->hosts.count > 1) {
         return start_run(request, false);
     }
     const rondo_tune_query query = query_of(request, false);

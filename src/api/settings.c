@@ -1,10 +1,12 @@
 /* settings.c - what a rank says of itself when ranks meet, and what follows for all. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/create.h"
 #include "base/config.h"
 #include "base/log.h"
+#include "bootstrap/wire.h"
 
 static void
 fill_settings(rondo_settings *settings, rondo_status *status)
@@ -68,25 +70,29 @@ rondo_comm_card_fill(const rondo_comm *comm, rondo_card *card)
     rondo_cpu_mask(card->cpus);
     card->quota = rondo_cpu_quota();
     card->settings = comm->settings;
+    card->reach = comm->reach;
+    (void)gethostname(card->host_name, sizeof card->host_name - 1);
 }
 
-/* Cores the ranks share: all they may run on, but no more than their smallest quota. */
 uint32_t
-rondo_comm_cores(const rondo_card *cards, uint32_t ncards)
+rondo_comm_cores(const rondo_comm *comm, const rondo_card *cards)
 {
+    const rondo_hosts *const hosts = &comm->hosts;
     uint32_t cores = 0;
     uint32_t quota = UINT32_MAX;
 
     for (uint32_t word = 0; word < RONDO_CPUS_MAX / 64; word++) {
         uint64_t any = 0;
 
-        for (uint32_t i = 0; i < ncards; i++) {
-            any |= cards[i].cpus[word];
+        for (uint32_t i = 0; i < hosts->nlocal; i++) {
+            any |= cards[hosts->local[i]].cpus[word];
         }
         cores += (uint32_t)__builtin_popcountll(any);
     }
-    for (uint32_t i = 0; i < ncards; i++) {
-        quota = cards[i].quota < quota ? cards[i].quota : quota;
+    for (uint32_t i = 0; i < hosts->nlocal; i++) {
+        const uint32_t its = cards[hosts->local[i]].quota;
+
+        quota = its < quota ? its : quota;
     }
     cores = cores < quota ? cores : quota;
     return cores == 0 ? 1 : cores;
@@ -101,14 +107,32 @@ rondo_comm_cards_check(const rondo_comm *comm, const rondo_card *cards)
                                "rank 0 has version %u of the library, rank %u has %u",
                                cards[0].version, rank, cards[rank].version);
         }
-        if (memcmp(&cards[rank].host, &cards[0].host, sizeof cards[0].host) != 0) {
-            return rondo_error(
-                RONDO_ERR_UNSUPPORTED,
-                "rank %u is on another host, network namespace or user "
-                "than rank 0; this version has no transport between hosts",
-                rank);
-        }
     }
+    return RONDO_OK;
+}
+
+rondo_status
+rondo_comm_cards_hosts(rondo_comm *comm, const rondo_card *cards)
+{
+    rondo_hosts *const hosts = &comm->hosts;
+    const rondo_status status = rondo_hosts_alloc(comm->nranks, hosts);
+
+    if (status != RONDO_OK) {
+        return status;
+    }
+    for (uint32_t rank = 0; rank < comm->nranks; rank++) {
+        uint32_t first = 0;
+
+        while (memcmp(&cards[first].host, &cards[rank].host, sizeof cards->host) != 0) {
+            first++;
+        }
+        hosts->of[rank] = first;
+        hosts->reach[rank] = cards[rank].reach;
+        (void)snprintf(hosts->names[rank], RONDO_HOST_NAME_MAX, "%.63s",
+                       cards[rank].host_name);
+        rondo_wire_clean(hosts->names[rank], RONDO_HOST_NAME_MAX);
+    }
+    rondo_hosts_settle(hosts, comm->rank);
     return RONDO_OK;
 }
 

@@ -14,6 +14,7 @@
 typedef struct wish {
     int32_t color;
     int32_t key;
+    rondo_reach reach; /* I may be rank 0 of my part */
 } wish;
 
 /* Ranks of `comm` with my colour, in their new order; returns how many. */
@@ -37,10 +38,36 @@ choose_members(const rondo_comm *comm, const wish *wishes, uint32_t *members)
     return nmembers;
 }
 
+/* Where the part's ranks are: what `comm` knows of them. */
 static rondo_status
-make_part(rondo_comm *comm, const uint32_t *members, uint32_t nmembers, int32_t color,
-          rondo_comm **part)
+place_members(const rondo_comm *comm, const wish *wishes, const uint32_t *members,
+              rondo_comm *made)
 {
+    rondo_hosts *const hosts = &made->hosts;
+
+    rondo_status status = rondo_alloc_zero(made->nranks * sizeof *made->addresses,
+                                           (void **)&made->addresses);
+    if (status == RONDO_OK) {
+        status = rondo_hosts_alloc(made->nranks, hosts);
+    }
+    if (status != RONDO_OK) {
+        return status;
+    }
+    for (uint32_t i = 0; i < made->nranks; i++) {
+        made->addresses[i] = comm->addresses[members[i]];
+        hosts->of[i] = comm->hosts.of[members[i]];
+        hosts->reach[i] = wishes[members[i]].reach;
+        memcpy(hosts->names[i], comm->hosts.names[members[i]], sizeof hosts->names[i]);
+    }
+    rondo_hosts_settle(hosts, made->rank);
+    return RONDO_OK;
+}
+
+static rondo_status
+make_part(rondo_comm *comm, const wish *wishes, const uint32_t *members,
+          uint32_t nmembers, rondo_comm **part)
+{
+    const int32_t color = wishes[comm->rank].color;
     const uint64_t number = comm->splits << 32 | (uint32_t)color;
     char name[RONDO_COMM_NAME_MAX];
     uint64_t timeout_ms = 0;
@@ -59,16 +86,13 @@ make_part(rondo_comm *comm, const uint32_t *members, uint32_t nmembers, int32_t 
     if (status != RONDO_OK) {
         return status;
     }
-    status =
-        rondo_alloc_zero(nmembers * sizeof *made->addresses, (void **)&made->addresses);
-    for (uint32_t i = 0; status == RONDO_OK && i < nmembers; i++) {
-        made->addresses[i] = comm->addresses[members[i]];
-    }
+    status = place_members(comm, wishes, members, made);
     made->start_deadline_ns = rondo_deadline_ns(timeout_ms);
     made->uid = rondo_name_derive(&comm->key, "split", number);
     made->key = rondo_key_derive(&comm->key, "split", number);
     made->settings = comm->settings;
     made->cores = comm->cores;
+    made->reach = comm->reach;
     made->op_timeout_ms = comm->op_timeout_ms;
     made->op_timeout_default_ms = comm->op_timeout_default_ms;
     made->warn_after_ms = comm->warn_after_ms;
@@ -89,15 +113,13 @@ make_part(rondo_comm *comm, const uint32_t *members, uint32_t nmembers, int32_t 
 static rondo_status
 split_by(rondo_comm *comm, const wish *wishes, uint32_t *members, rondo_comm **part)
 {
-    const int32_t color = wishes[comm->rank].color;
-
     comm->splits++;
-    if (color == RONDO_NO_COLOR) {
+    if (wishes[comm->rank].color == RONDO_NO_COLOR) {
         *part = NULL;
         return RONDO_OK;
     }
     const uint32_t nmembers = choose_members(comm, wishes, members);
-    return make_part(comm, members, nmembers, color, part);
+    return make_part(comm, wishes, members, nmembers, part);
 }
 
 /* A part that could not be made because a process died: `comm` itself learns of it
@@ -120,7 +142,7 @@ prefer_own_reason(rondo_comm *comm, rondo_status status)
 rondo_status
 rondo_comm_split(rondo_comm *comm, int32_t color, int32_t key, rondo_comm **part)
 {
-    const wish mine = {color, key};
+    wish mine = {.color = color, .key = key};
     wish *wishes = NULL;
     uint32_t *members = NULL;
 
@@ -138,6 +160,10 @@ rondo_comm_split(rondo_comm *comm, int32_t color, int32_t key, rondo_comm **part
     }
     if (status == RONDO_OK) {
         status = rondo_alloc_zero(comm->nranks * sizeof *members, (void **)&members);
+    }
+    if (status == RONDO_OK) {
+        status = comm->hosts.count > 1 ? rondo_comm_reach_open(comm) : RONDO_OK;
+        mine.reach = comm->reach;
     }
     if (status == RONDO_OK) {
         status = rondo_all_gather(comm, &mine, wishes, sizeof mine, RONDO_UINT8);

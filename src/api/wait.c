@@ -1,6 +1,7 @@
 /* wait.c - waiting for an operation: poll, then yield, then sleep. */
 #include <sched.h>
 
+#include "api/doze.h"
 #include "api/request.h"
 
 /* Polls without a pause in between: a short operation ends within them. */
@@ -47,8 +48,14 @@ nap(rondo_comm *comm, waiting *patience, uint64_t now_ns)
     const uint32_t ticket = shm->ops->arm(shm);
 
     patience->armed = true;
+    const bool quiet = comm->doze == NULL || rondo_doze_begin(comm);
     rondo_requests_progress(comm);
-    shm->ops->sleep(shm, ticket, left_ns < SLEEP_NS ? left_ns : SLEEP_NS);
+    if (quiet) {
+        shm->ops->sleep(shm, ticket, left_ns < SLEEP_NS ? left_ns : SLEEP_NS);
+    }
+    if (comm->doze != NULL) {
+        rondo_doze_end(comm);
+    }
 }
 
 static void

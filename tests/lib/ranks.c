@@ -198,6 +198,20 @@ rank_join(rank_self *self, uint64_t op_timeout_ms, rondo_comm **comm)
 
 /* --- starting --------------------------------------------------------------------- */
 
+/* RONDO_TEST_HOSTS=2: ranks 0, 2, 4... are on one host, the others on another. */
+static void
+spread_over_hosts(uint32_t rank)
+{
+    const char *const text = getenv("RONDO_TEST_HOSTS");
+    const unsigned long hosts = text == NULL ? 0 : strtoul(text, NULL, 10);
+    char value[32];
+
+    if (hosts > 1) {
+        (void)snprintf(value, sizeof value, "host%lu", rank % hosts);
+        (void)setenv("RONDO_HOST_ID", value, 1);
+    }
+}
+
 static void
 environment_set(const rank_run *run, uint32_t rank, uint16_t port)
 {
@@ -213,6 +227,7 @@ environment_set(const rank_run *run, uint32_t rank, uint16_t port)
     (void)setenv("MASTER_ADDR", "127.0.0.1", 1);
     (void)snprintf(value, sizeof value, "secret-of-a-test-%d-%u", (int)getppid(), port);
     (void)setenv("RONDO_SECRET", value, 1);
+    spread_over_hosts(rank);
 }
 
 static void

@@ -6,6 +6,10 @@
  * A rank's function says what it expects with rank_expect; the first expectation that
  * does not hold is carried to the test with its text. The test itself must not have
  * called the library before (its children would have forked handles).
+ *
+ * With RONDO_TEST_HOSTS=2 in the environment (`hosts` in a file's ctest line) processes
+ * are spread over that many hosts, by RONDO_HOST_ID: they share no memory and talk
+ * through UCX over loopback.
  */
 #ifndef LIB_RANKS_H
 #define LIB_RANKS_H

@@ -12,7 +12,7 @@
 #include <rondo/status.h>
 
 #define RONDO_PLACES_MAX      8
-#define RONDO_PLACE_TEXT_MAX  272
+#define RONDO_PLACE_TEXT_MAX  360
 #define RONDO_HOST_BYTES      256
 #define RONDO_PEER_TEXT_BYTES 80 /* an IPv6 address with its interface, and a port */
 

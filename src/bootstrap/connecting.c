@@ -1,6 +1,8 @@
 /* connecting.c - how a rank reaches the meeting point, however often it takes. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -45,10 +47,10 @@ void
 rondo_rendezvous_set_out(rondo_rendezvous *here)
 {
     here->state = STATE_REACHING;
-    here->start_ns = rondo_now_ns();
+    here->hope_ns = rondo_now_ns();
     for (uint32_t i = 0; i < here->places.count; i++) {
         here->attempts[i] = (rondo_attempt){.fd = -1,
-                                            .wake_ns = here->start_ns + i * STAGGER_NS,
+                                            .wake_ns = here->hope_ns + i * STAGGER_NS,
                                             .pause_ns = RONDO_NS_PER_MS};
     }
 }
@@ -81,6 +83,7 @@ begin_connect(rondo_rendezvous *here, uint32_t i)
 
     attempt->fd =
         socket(place->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    attempt->was_cut = false;
     attempt->unreachable = attempt->fd < 0 && errno == EAFNOSUPPORT;
     if (attempt->unreachable) {
         return come_again(here, i, EAFNOSUPPORT);
@@ -100,6 +103,7 @@ begin_connect(rondo_rendezvous *here, uint32_t i)
         attempt->unreachable = errno != ECONNREFUSED;
         return come_again(here, i, errno);
     }
+    here->hope_ns = rondo_now_ns();
     attempt->wake_ns = rondo_deadline_ns(ATTEMPT_MS);
     return RONDO_OK;
 }
@@ -118,6 +122,20 @@ is_ourselves(int fd)
            near_bytes == far_bytes && memcmp(&near, &far, near_bytes) == 0;
 }
 
+/* Sentences from now on say which of a name's addresses they are about. */
+static void
+name_place(rondo_rendezvous *here)
+{
+    char host[RONDO_PEER_TEXT_BYTES];
+    char name[RONDO_PLACE_TEXT_MAX - RONDO_PEER_TEXT_BYTES - 8];
+    struct sockaddr_in four; /* both families have their port at the same place */
+
+    memcpy(&four, &here->places.at[here->place].address, sizeof four);
+    rondo_place_host(&here->places.at[here->place], host, sizeof host);
+    rondo_host_text(here->host, ntohs(four.sin_port), name, sizeof name);
+    (void)snprintf(here->where, sizeof here->where, "%s (%s)", name, host);
+}
+
 /* The one that answered is taken, the others are left where they are. */
 static rondo_status
 take(rondo_rendezvous *here, uint32_t i)
@@ -130,6 +148,9 @@ take(rondo_rendezvous *here, uint32_t i)
             reset(&here->attempts[k].fd);
             here->attempts[k].wake_ns = rondo_now_ns();
         }
+    }
+    if (rondo_places_named(&here->places, here->host)) {
+        name_place(here);
     }
     here->state = STATE_GREETING;
     here->in_bytes = 0;
@@ -168,7 +189,7 @@ is_unreachable(const rondo_rendezvous *here)
             return false;
         }
     }
-    return rondo_now_ns() - here->start_ns > UNREACHABLE_MS * RONDO_NS_PER_MS;
+    return rondo_now_ns() - here->hope_ns > UNREACHABLE_MS * RONDO_NS_PER_MS;
 }
 
 rondo_status
@@ -206,7 +227,7 @@ rondo_rendezvous_cut(rondo_rendezvous *here, int number)
                           silent ? "could no longer be reached" : "went away");
         return rondo_rendezvous_failed(here, RONDO_ERR_START);
     }
-    here->was_cut = true;
+    here->attempts[here->place].was_cut = true;
     reset(&here->fd);
     here->state = STATE_REACHING;
     return come_again(here, here->place, number);

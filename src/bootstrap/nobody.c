@@ -32,13 +32,24 @@ write_reasons(const rondo_rendezvous *here, char *text, size_t text_bytes)
     }
 }
 
+static bool
+was_cut(const rondo_rendezvous *here)
+{
+    for (uint32_t i = 0; i < here->places.count; i++) {
+        if (here->attempts[i].was_cut) {
+            return true;
+        }
+    }
+    return false;
+}
+
 rondo_status
 rondo_rendezvous_nobody(const rondo_rendezvous *here)
 {
     char reasons[REASONS_BYTES];
     char name[RONDO_HOST_NAME_BYTES];
 
-    if (here->was_cut) {
+    if (was_cut(here)) {
         return rondo_error(RONDO_ERR_START,
                            "%s closes connections at once: whatever listens there "
                            "does not speak Rondo's protocol",

@@ -26,6 +26,7 @@ typedef struct rondo_attempt {
     int fd;            /* -1: none under way */
     int failed;        /* error number of the last one; 0: none has ended yet */
     bool unreachable;  /* this host knew at once that there is no way */
+    bool was_cut;      /* somebody listened, but closed */
     uint64_t wake_ns;  /* the next one begins, or this one is given up */
     uint64_t pause_ns; /* before the next one */
 } rondo_attempt;
@@ -41,13 +42,12 @@ struct rondo_rendezvous {
     char where[RONDO_PLACE_TEXT_MAX];
     rondo_places places;
     rondo_attempt attempts[RONDO_PLACES_MAX];
-    uint32_t place; /* the one that answered */
-    uint64_t start_ns;
+    uint32_t place;   /* the one that answered */
+    uint64_t hope_ns; /* when there last seemed to be a way to one of them */
     uint64_t deadline_ns;
     uint64_t wake_ns; /* end of patience with a silent listener */
     int fd;
-    bool was_cut; /* somebody listened, but closed */
-    bool asked;   /* who is missing */
+    bool asked; /* who is missing */
 
     rondo_nonces nonces;
     union {

@@ -15,7 +15,8 @@
 #include "base/log.h"
 #include "bootstrap/server_inside.h"
 
-/* Connections at a time that have not proved who they are. */
+/* Connections at a time that have not proved who they are; as many as there are ranks,
+ * if that is more: they may all be on their way at once. */
 #define UNKNOWN_MAX 64
 
 /* Connections taken before other descriptors get their turn. */
@@ -135,8 +136,9 @@ static void
 make_way(rondo_server *server)
 {
     rondo_guest *oldest = NULL;
+    const uint32_t most = server->nranks > UNKNOWN_MAX ? server->nranks : UNKNOWN_MAX;
 
-    if (server->nunknown < UNKNOWN_MAX) {
+    if (server->nunknown < most) {
         return;
     }
     for (rondo_guest *at = server->guests; at != NULL; at = at->next) {

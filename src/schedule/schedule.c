@@ -139,24 +139,30 @@ fresh(rondo_schedule *schedule, uint64_t *used, rondo_buffer buffer, uint64_t co
     return slice;
 }
 
+/* Out of the scratch that a frame was given. */
+static rondo_slice
+again(rondo_schedule *schedule, uint64_t count)
+{
+    const rondo_slice window = schedule->frame.scratch;
+    const rondo_slice slice =
+        rondo_slice_make(RONDO_BUF_SCRATCH, window.first + schedule->taken, count);
+
+    if (schedule->status == RONDO_OK && count > window.count - schedule->taken) {
+        schedule->status =
+            rondo_error(RONDO_ERR_INTERNAL, "a frame takes more scratch than it has");
+    }
+    if (schedule->status == RONDO_OK) {
+        schedule->taken += count;
+    }
+    return slice;
+}
+
 rondo_slice
 rondo_schedule_scratch(rondo_schedule *schedule, uint64_t count)
 {
-    const rondo_slice window = schedule->frame.scratch;
-
-    if (!schedule->framed || window.count == 0) {
-        return fresh(schedule, &schedule->scratch_count, RONDO_BUF_SCRATCH, count);
-    }
-    if (count > window.count - schedule->taken) {
-        if (schedule->status == RONDO_OK) {
-            schedule->status = rondo_error(RONDO_ERR_INTERNAL,
-                                           "a frame takes more scratch than it has");
-        }
-        return rondo_slice_part(window, 0, 0);
-    }
-    const rondo_slice slice = rondo_slice_part(window, schedule->taken, count);
-    schedule->taken += count;
-    return slice;
+    return schedule->framed && schedule->frame.scratch.count > 0
+               ? again(schedule, count)
+               : fresh(schedule, &schedule->scratch_count, RONDO_BUF_SCRATCH, count);
 }
 
 rondo_slice

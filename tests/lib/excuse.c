@@ -28,6 +28,39 @@ one_computes(const schedules *set)
     return finished == blocks * coll->count;
 }
 
+/* Whether step `at` adds what a rank of the same host has sent. Inside a host each sum
+ * is formed once, whoever is to have it. */
+static bool
+adds_inside(const rondo_schedule *schedule, uint64_t at)
+{
+    const rondo_levels *const levels = schedule->coll.levels;
+    const rondo_step *const step = &schedule->steps[at];
+
+    for (uint64_t back = at; levels != NULL && back-- > 0;) {
+        const rondo_step *const heard = &schedule->steps[back];
+        const bool is_operand =
+            heard->kind == RONDO_STEP_RECV && heard->to.buffer == RONDO_BUF_SCRATCH &&
+            ((step->a.buffer == RONDO_BUF_SCRATCH &&
+              step->a.first == heard->to.first) ||
+             (step->b.buffer == RONDO_BUF_SCRATCH && step->b.first == heard->to.first));
+
+        if (is_operand) {
+            const uint32_t *const host_of = levels->at[1].group_of;
+
+            return host_of[heard->peer] == host_of[schedule->coll.rank];
+        }
+    }
+    return false;
+}
+
+/* Whether what step `at` computes is computed by one rank alone: all results are, or
+ * this one, a part of them, is. */
+static bool
+computed_once(const struct spot *spot, uint64_t at)
+{
+    return one_computes(spot->set) || adds_inside(spot->set->of[spot->rank], at);
+}
+
 static uint64_t
 block_of(const rondo_coll *coll, uint32_t rank)
 {
@@ -84,7 +117,7 @@ excuse_order(const struct spot *spot)
         return "the neighbours do not depend on each other";
     }
     if (one->kind == RONDO_STEP_REDUCE && other->kind == RONDO_STEP_REDUCE &&
-        one_computes(spot->set)) {
+        computed_once(spot, spot->at) && computed_once(spot, spot->at + 1)) {
         return "operators commute and one rank computes it for all";
     }
     if (one->kind == RONDO_STEP_WAIT && other->kind == RONDO_STEP_WAIT) {
@@ -224,7 +257,7 @@ excuse_for(const struct spot *spot, spoil_function spoil, const rondo_schedule *
     if (spoil == spoil_order) {
         return excuse_order(spot);
     }
-    if (spoil == spoil_operands && one_computes(spot->set)) {
+    if (spoil == spoil_operands && computed_once(spot, spot->at)) {
         return "operators commute and one rank computes it for all";
     }
     return NULL;

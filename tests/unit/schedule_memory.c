@@ -100,10 +100,43 @@ test_every_allocation(void **state)
     }
 }
 
+/* Levels are made, read and built upon. */
+static void
+test_levels(void **state)
+{
+    static const uint32_t host_of[] = {0, 1, 0, 1, 0};
+    static const uint32_t part_of[] = {0, 0, 1, 0, 0};
+    const rondo_algo *const algo = rondo_algo_at(RONDO_ALGO_all_reduce_levels);
+    rondo_coll coll = {.kind = RONDO_COLL_ALL_REDUCE, .nranks = 5, .count = 40};
+
+    (void)state;
+    (void)rondo_alloc_fail_after(1);
+    assert_int_equal(rondo_levels_create(5, host_of, part_of, &coll.levels),
+                     RONDO_ERR_MEMORY);
+    assert_null(coll.levels);
+    (void)rondo_alloc_fail_after(0);
+    assert_int_equal(rondo_levels_create(5, host_of, part_of, &coll.levels), RONDO_OK);
+    for (uint32_t pair = 0; pair < RONDO_SHAPES * RONDO_SHAPES; pair++) {
+        coll.inner = (rondo_shape)(pair / RONDO_SHAPES);
+        coll.outer = (rondo_shape)(pair % RONDO_SHAPES);
+        coll.segment = pair % 2 == 0 ? 7 : 0;
+        fail_each(build, algo, &coll);
+        schedules_build(algo, &coll, PLACES_MIXED, &proved);
+        text = schedules_text(proved.of[2]);
+        fail_each(read_text, algo, &coll);
+        free(text);
+        schedules_clear(&proved);
+    }
+    rondo_levels_destroy(coll.levels);
+}
+
 int
 main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_allocation)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_allocation),
+        cmocka_unit_test(test_levels),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -144,6 +144,41 @@ spoil_all(uint32_t nranks, uint64_t count, uint64_t segment)
     }
 }
 
+/* Over levels: all shapes inside with all between. */
+static void
+spoil_levels(const uint32_t *host_of, const uint32_t *part_of, rondo_coll coll)
+{
+    assert_int_equal(rondo_levels_create(coll.nranks, host_of, part_of, &coll.levels),
+                     RONDO_OK);
+    for (uint32_t pair = 0; pair < RONDO_SHAPES * RONDO_SHAPES; pair++) {
+        schedules set;
+
+        coll.inner = (rondo_shape)(pair / RONDO_SHAPES);
+        coll.outer = (rondo_shape)(pair % RONDO_SHAPES);
+        schedules_build(rondo_algo_at(RONDO_ALGO_all_reduce_levels), &coll,
+                        PLACES_MIXED, &set);
+        spoil_set(&set);
+        schedules_clear(&set);
+    }
+    rondo_levels_destroy(coll.levels);
+}
+
+static void
+spoil_all_levels(void)
+{
+    static const uint32_t turns[] = {0, 1, 0, 1, 0, 1};
+    static const uint32_t lopsided[] = {0, 0, 1, 0, 2};
+    static const uint32_t hosts[] = {0, 0, 0, 0, 1, 1, 1, 1};
+    static const uint32_t parts[] = {0, 1, 0, 1, 0, 1, 0, 1};
+
+    spoil_levels(turns, NULL, (rondo_coll){.nranks = 4, .count = 9});
+    spoil_levels(turns, NULL, (rondo_coll){.nranks = 4, .count = 24, .segment = 8});
+    spoil_levels(turns, NULL, (rondo_coll){.nranks = 6, .count = 7});
+    spoil_levels(lopsided, NULL, (rondo_coll){.nranks = 4, .count = 5});
+    spoil_levels(lopsided, NULL, (rondo_coll){.nranks = 5, .count = 20, .segment = 7});
+    spoil_levels(hosts, parts, (rondo_coll){.nranks = 8, .count = 9});
+}
+
 static void
 report(const char *name, const struct tally *tally)
 {
@@ -168,6 +203,7 @@ test_mutants(void **state)
     }
     spoil_all(8, 19, 0);
     spoil_all(9, 12, 7);
+    spoil_all_levels();
     for (uint32_t number = 0; number <= SPOIL_ROWS; number++) {
         const bool steps = number < SPOIL_ROWS;
 

@@ -106,11 +106,13 @@ rondo_ucx_connect(rondo_wire *wire, const void *address, size_t bytes, void *lin
 static void
 close_endpoint(rondo_wire *wire, rondo_wire_link *link)
 {
-    const bool healthy =
-        link->failure == UCS_OK && rondo_ucx_list_empty(&link->sending);
+    /* A flush asks the peer, who may be busy elsewhere: not when it would tell nothing
+     * new, nor when it could not succeed. */
+    const bool politely = link->failure == UCS_OK && link->unflushed &&
+                          rondo_ucx_list_empty(&link->sending);
     const ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
-        .flags = healthy ? 0 : UCP_EP_CLOSE_FLAG_FORCE,
+        .flags = politely ? 0 : UCP_EP_CLOSE_FLAG_FORCE,
     };
     if (link->endpoint == NULL) {
         return;
@@ -171,7 +173,7 @@ bool
 rondo_ucx_flushed(rondo_wire *wire, rondo_wire_link *link)
 {
     (void)wire;
-    if (link->failure != UCS_OK) {
+    if (link->failure != UCS_OK || (!link->flushing && !link->unflushed)) {
         return true;
     }
     if (!link->flushing) {
@@ -182,6 +184,7 @@ rondo_ucx_flushed(rondo_wire *wire, rondo_wire_link *link)
             return true;
         }
         link->flushing = true;
+        link->fresh = false;
         link->flush = request;
     }
     if (link->flush != NULL &&
@@ -193,6 +196,7 @@ rondo_ucx_flushed(rondo_wire *wire, rondo_wire_link *link)
         link->flush = NULL;
     }
     link->flushing = false;
+    link->unflushed = link->fresh;
     return true;
 }
 

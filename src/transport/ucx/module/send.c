@@ -75,6 +75,8 @@ rondo_ucx_send(rondo_wire *wire, rondo_wire_link *link, rondo_wire_parcel *parce
         finish(parcel, true);
         return;
     }
+    link->fresh = true;
+    link->unflushed = true;
     sending->wire = wire;
     sending->parcel = parcel;
     rondo_ucx_list_add(&link->sending, &sending->node);

@@ -46,6 +46,8 @@ struct rondo_wire_link {
     ucs_status_t failure; /* UCS_OK while it lives */
     bool told;            /* `lost` was called */
     bool flushing;        /* flushed() has been asked */
+    bool fresh;           /* something was sent since the last flush began */
+    bool unflushed;       /* something was sent that no flush has seen off */
     char reason[160];     /* of a link that could not be made */
 };
 

@@ -95,7 +95,8 @@ note_trap(const rondo_server_spec *spec, const rondo_places *places,
     rondo_place_host(&listeners->place, host, sizeof host);
     rondo_host_name(name, sizeof name);
     (void)snprintf(listeners->trap, sizeof listeners->trap,
-                   "; %.48s is %.40s on this host (%s), which other hosts cannot reach",
+                   "; %.48s is %.40s on this host (%.60s), which other hosts cannot "
+                   "reach",
                    spec->host, host, name);
 }
 

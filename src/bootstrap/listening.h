@@ -12,7 +12,7 @@ typedef struct rondo_listeners {
     int fds[RONDO_PLACES_MAX];
     uint32_t count;
     rondo_place place; /* the first of them */
-    char trap[200];    /* "; node0 is 127.0.1.1 on ...", or empty */
+    char trap[256];    /* "; node0 is 127.0.1.1 on ...", or empty */
 } rondo_listeners;
 
 /* rondo_listeners_open - RONDO_ERR_SYSTEM: a port is taken (by whom, if it can be

@@ -91,7 +91,7 @@ run_and_keep(const gang_job *job, unsigned char *kept)
     gang_destroy(gang);
 }
 
-/* Numbers that round: all ranks get the same bits, whatever the timing and the place. */
+/* Numbers that round: all ranks get the same bits, whatever timing and place. */
 static void
 same_bits(void **state)
 {

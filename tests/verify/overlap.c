@@ -1,5 +1,5 @@
-/* overlap.c - what is between hosts and what is inside them goes on at once: schedules run
- * against a clock that knows only how long things take. */
+/* overlap.c - what is between hosts and what is inside them goes on at once: schedules
+ * run against a clock that knows only how long things take. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -76,6 +76,7 @@ typedef struct rondo_link {
     bool told_break;      /* by either side to the other */
     uint64_t quiet_bytes; /* sent since it was last heard */
     uint64_t asked_ns;    /* when it was last sent ASK */
+    bool asks;            /* it has sent ASK */
 } rondo_link;
 
 /* A way from one of our addresses to one of the hub's, and what came of it. */
@@ -127,6 +128,7 @@ struct rondo_links {
     uint64_t pause_ns;
     char interfaces[RONDO_BOARD_INTERFACES_MAX];
 
+    bool asked_far;    /* by another host */
     uint64_t round_ns; /* next sending of lines */
     uint64_t round_began_ns;
     uint32_t round_step;

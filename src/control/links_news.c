@@ -1,5 +1,4 @@
 /* links_news.c - what hosts tell each other of their boards: pushed, and when asked. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,11 +11,9 @@
 /* How often a host is asked that does not answer. */
 #define ASK_QUIET_NS RONDO_NS_PER_S
 
-/* Rounds of lines begin at most this often; answers of processes come in between the
- * sendings of one. */
+/* Rounds of lines begin at most this often: what is asked earlier waits. Answers of
+ * processes come in between the sendings of one. */
 #define ROUND_NS (10 * RONDO_NS_PER_MS)
-
-#define RETRY_NS (2 * RONDO_NS_PER_MS)
 
 static const uint64_t round_steps_ms[] = {0, 5, 50, 300};
 
@@ -162,74 +159,63 @@ bring_host(rondo_links *links, bool all)
 }
 
 static void
-letter_make(const rondo_links *links, message_kind kind, letter *message)
-{
-    rondo_datagram_init(kind, message);
-    message->name = links->name;
-    message->index = links->rank;
-    rondo_datagram_sign(&links->key, message);
-}
-
-/* A process whose queue is full is asked by the next round again. */
-static void
-ask_processes(rondo_links *links)
-{
-    letter message;
-
-    letter_make(links, MESSAGE_LINK_PULSE, &message);
-    for (uint32_t rank = 0; rank < links->nranks; rank++) {
-        bool known = links->host_of[rank] != links->host;
-        for (uint32_t i = 0; i < rank && !known; i++) {
-            known = memcmp(&links->addresses[i].socket, &links->addresses[rank].socket,
-                           sizeof(rondo_name)) == 0;
-        }
-        if (!known) {
-            (void)rondo_datagram_send(links->service, &links->addresses[rank], &message,
-                                      -1);
-        }
-    }
-}
-
-static void
 begin_round(rondo_links *links, uint64_t now)
 {
     links->round_began_ns = now;
     links->round_step = 1;
     links->round_ns = now + round_steps_ms[1] * RONDO_NS_PER_MS;
-    ask_processes(links);
+    rondo_links_ask_processes(links);
     bring_host(links, true);
 }
 
-/* The hub asks all hosts, whoever asked it. */
+/* All hosts but the one that asks, if it is alone. */
 static void
 ask_hosts(rondo_links *links, uint64_t now)
 {
+    uint32_t askers = atomic_exchange(&links->asked, false) ? 2 : 0;
+
+    for (const rondo_link *link = links->links; link != NULL; link = link->next) {
+        askers += link->asks ? 1 : 0;
+    }
     for (rondo_link *link = links->links; link != NULL; link = link->next) {
-        if (!is_quiet(links, link) || now >= link->asked_ns + ASK_QUIET_NS) {
+        const bool alone = link->asks && askers == 1;
+        const bool heard = !is_quiet(links, link);
+        link->asks = false;
+        if (!alone && (heard || now >= link->asked_ns + ASK_QUIET_NS)) {
             link->asked_ns = now;
             rondo_link_send(link, RONDO_LINK_ASK, NULL, 0);
         }
     }
 }
 
-/* A question within 10 ms of the last is answered by what the round under way brings. */
+/* A leader that is asked by the hub has only its own host to ask. */
 static void
-inquire(rondo_links *links, bool hosts, uint64_t now)
+begin_asked(rondo_links *links, uint64_t now)
 {
-    if (now < links->round_began_ns + ROUND_NS) {
-        return;
-    }
-    if (hosts) {
+    if (rondo_links_is_hub(links) || atomic_load(&links->asked)) {
         ask_hosts(links, now);
     }
+    links->asked_far = false;
     begin_round(links, now);
+}
+
+uint64_t
+rondo_links_ask_moment(const rondo_links *links)
+{
+    const uint64_t asked_ns = atomic_load(&links->asked) || links->asked_far
+                                  ? links->round_began_ns + ROUND_NS
+                                  : RONDO_NEVER;
+
+    return links->round_step > 0 && links->round_ns < asked_ns ? links->round_ns
+                                                               : asked_ns;
 }
 
 void
 rondo_links_ask_turn(rondo_links *links, uint64_t now)
 {
-    if (atomic_exchange(&links->asked, false)) {
-        inquire(links, true, now);
+    if ((atomic_load(&links->asked) || links->asked_far) &&
+        now >= links->round_began_ns + ROUND_NS) {
+        begin_asked(links, now);
     }
     if (links->round_step == 0 || now < links->round_ns) {
         return;
@@ -309,79 +295,11 @@ rondo_links_frame(rondo_link *link, rondo_link_kind kind, const rondo_link_body 
                                 (uint16_t)body->host.family, body->host.address);
         break;
     case RONDO_LINK_ASK:
-        inquire(links, rondo_links_is_hub(links), rondo_now_ns());
+        link->asks = true;
+        links->asked_far = true;
         break;
     default:
         rondo_link_end(link, (link_end){.orderly = true});
         break;
-    }
-}
-
-/* True: said, or nobody is there to hear it. */
-static bool
-tell(rondo_links *links, message_kind kind)
-{
-    const rondo_address *const leader = &links->addresses[links->leaders[links->host]];
-    letter message;
-
-    letter_make(links, kind, &message);
-    const int failed = rondo_datagram_send(links->service, leader, &message, -1);
-    return failed != EAGAIN && failed != ENOBUFS;
-}
-
-void
-rondo_links_tell_leader(rondo_links *links, uint64_t now)
-{
-    links->retry_ns = RONDO_NEVER;
-    if (atomic_exchange(&links->news, false) && !tell(links, MESSAGE_LINK_NEWS)) {
-        atomic_store(&links->news, true);
-        links->retry_ns = now + RETRY_NS;
-    }
-    if (atomic_exchange(&links->asked, false)) {
-        (void)tell(links, MESSAGE_LINK_ASK);
-    }
-}
-
-/* A leader of our host asks all its processes; each rank answers for itself. */
-static void
-answer_pulse(const rondo_links *links, const letter *message)
-{
-    if (links->host_of[message->index] == links->host &&
-        links->leaders[links->host] == message->index) {
-        rondo_board board = links->board;
-        rondo_board_pulse_set(&board, links->rank, rondo_now_ns());
-    }
-}
-
-static bool
-is_for(const rondo_links *links, const letter *message)
-{
-    return memcmp(&links->name, &message->name, sizeof links->name) == 0 &&
-           message->index < links->nranks &&
-           links->host_of[message->index] == links->host &&
-           rondo_datagram_signed(&links->key, message);
-}
-
-/* A turn may free the links it is for, so where to go on is read first. */
-void
-rondo_links_letter(rondo_service *service, const letter *message)
-{
-    (void)pthread_mutex_lock(&service->lock);
-    rondo_links *at = service->links != NULL ? service->links->all : NULL;
-    (void)pthread_mutex_unlock(&service->lock);
-    while (at != NULL) {
-        rondo_links *const links = at;
-        at = at->next;
-        if (!is_for(links, message)) {
-            continue;
-        }
-        if (message->kind == MESSAGE_LINK_PULSE) {
-            answer_pulse(links, message);
-        } else if (rondo_links_is_leader(links)) {
-            atomic_store(message->kind == MESSAGE_LINK_NEWS ? &links->news
-                                                            : &links->asked,
-                         true);
-            rondo_links_turn(links);
-        }
     }
 }

@@ -114,19 +114,25 @@ void
 rondo_links_up(rondo_link *link);
 void
 rondo_links_lost(rondo_link *link);
-/* rondo_links_letter - a datagram of a process of this host. */
-void
-rondo_links_letter(rondo_service *service, const letter *message);
 
 /* links_news.c */
 void
 rondo_links_look(rondo_links *links);
 void
 rondo_links_ask_turn(rondo_links *links, uint64_t now);
+/* rondo_links_ask_moment - when the next of these turns is due. */
+uint64_t
+rondo_links_ask_moment(const rondo_links *links);
 void
 rondo_links_frame(rondo_link *link, rondo_link_kind kind, const rondo_link_body *body);
+
+/* links_letters.c: datagrams inside a host; a letter came from one of its processes. */
+void
+rondo_links_letter(rondo_service *service, const letter *message);
 void
 rondo_links_tell_leader(rondo_links *links, uint64_t now);
+void
+rondo_links_ask_processes(const rondo_links *links);
 
 /* links_end.c; end_turn is true when the links are gone. */
 bool

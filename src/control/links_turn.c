@@ -146,9 +146,7 @@ next_moment(const rondo_links *links, uint64_t now)
         return moment;
     }
     sooner(&moment, links->look_ns);
-    if (links->round_step > 0) {
-        sooner(&moment, links->round_ns);
-    }
+    sooner(&moment, rondo_links_ask_moment(links));
     if (links->closing_ns != 0 || links->failed) {
         return moment;
     }

@@ -22,7 +22,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         return 0;
     }
     replay_insist(bytes - 1 == sizeof read, "one length");
-    replay_insist(read.kind >= MESSAGE_PING && read.kind <= MESSAGE_SEGMENT, "kinds");
+    replay_insist(read.kind >= MESSAGE_PING && read.kind <= MESSAGE_LINK_PULSE, "kinds");
     replay_insist(nfds == 0 || (read.kind == MESSAGE_SEGMENT && nfds == 1),
                   "descriptors where they belong");
     replay_insist(read.kind != MESSAGE_SEGMENT ||
@@ -38,7 +38,7 @@ replay_seed(uint32_t number, uint8_t *data)
     letter seed;
     const rondo_key key = {{1}};
 
-    if (number >= 3) {
+    if (number >= 6) {
         return 0;
     }
     rondo_datagram_init((message_kind)(MESSAGE_PING + (int)number), &seed);

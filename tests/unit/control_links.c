@@ -148,7 +148,7 @@ leaving_is_known(void **state)
         for (uint32_t at = 0; at < cast.nranks; at++) {
             const uint32_t rank = i % 2 == 0 ? at : cast.nranks - 1 - at;
             linked_do(&cast, rank, 'l');
-            assert_true(cast.stage->took_ns[rank] < RONDO_NS_PER_S / 2);
+            assert_in_range(cast.stage->took_ns[rank], 0, RONDO_NS_PER_S);
             cast.gone[rank] = true;
             assert_true(linked_until(&cast, has_left, rank, 1000));
             assert_false(any_broken(&cast, 0));

@@ -52,7 +52,7 @@ link_make(rondo_ucx *ucx, const void *address, size_t bytes,
     if (status == RONDO_OK) {
         status = rondo_alloc_zero(sizeof **link, &memory);
     }
-    if (status != RONDO_OK) {
+    if (status != RONDO_OK || memory == NULL) {
         return status;
     }
     struct rondo_ucx_link *const made = memory;

@@ -1,8 +1,9 @@
 /* load.c - the module librondo_ucx.so: found, loaded once, and its traces removed. */
 #include <dlfcn.h>
-#include <signal.h>
+#include <stdalign.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -14,36 +15,44 @@
 /* How whoever reads the sentence gets on. */
 #define ADVICE "ranks on several hosts need UCX (Debian: apt-get install libucx0)"
 
-/* libucs installs signal handlers when it is loaded. What the application had set up
- * comes back. */
+/*
+ * libucs installs signal handlers when it is loaded. What the application had set up
+ * comes back, bit by bit: the C library's sigaction would add a flag of its own, so the
+ * kernel is asked, and what it says is handed back as it is.
+ */
+typedef struct disposition {
+    alignas(uint64_t) unsigned char bytes[64]; /* more than any kernel's */
+} disposition;
+
 struct dispositions {
-    struct sigaction of[SIGNALS + 1];
+    disposition of[SIGNALS + 1];
     bool known[SIGNALS + 1];
 };
+
+static bool
+exchange(int number, const disposition *wanted, disposition *found)
+{
+    return syscall(SYS_rt_sigaction, number, wanted, found, SIGNALS / 8) == 0;
+}
 
 static void
 remember(struct dispositions *before)
 {
+    memset(before, 0, sizeof *before);
     for (int number = 1; number <= SIGNALS; number++) {
-        before->known[number] = sigaction(number, NULL, &before->of[number]) == 0;
+        before->known[number] = exchange(number, NULL, &before->of[number]);
     }
-}
-
-static bool
-is_same(const struct sigaction *a, const struct sigaction *b)
-{
-    return a->sa_flags == b->sa_flags && a->sa_handler == b->sa_handler &&
-           memcmp(&a->sa_mask, &b->sa_mask, sizeof a->sa_mask) == 0;
 }
 
 static void
 bring_back(const struct dispositions *before)
 {
     for (int number = 1; number <= SIGNALS; number++) {
-        struct sigaction now;
-        if (before->known[number] && sigaction(number, NULL, &now) == 0 &&
-            !is_same(&now, &before->of[number])) {
-            (void)sigaction(number, &before->of[number], NULL);
+        const disposition *const was = &before->of[number];
+        disposition now = {{0}};
+        if (before->known[number] && exchange(number, NULL, &now) &&
+            memcmp(&now, was, sizeof now) != 0) {
+            (void)exchange(number, was, NULL);
         }
     }
 }

@@ -213,6 +213,7 @@ fill(const candidate *one, rondo_interface *interface)
     interface->mtu = one->link->mtu;
     interface->speed_mbit = one->link->speed_mbit;
     interface->metric = one->link->metric;
+    interface->part = one->preference;
     interface->verdict = one->objection.verdict;
     (void)snprintf(interface->reason, sizeof interface->reason, "%s",
                    one->objection.reason);

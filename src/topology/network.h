@@ -39,6 +39,7 @@ typedef struct rondo_interface {
     rondo_interface_verdict verdict;
     char reason[96]; /* "has no carrier"; "" when usable */
     uint32_t metric; /* of the default route through it; UINT32_MAX without one */
+    uint32_t part;   /* number of the part of `wanted` that it is usable for */
 } rondo_interface;
 
 /* A port of an RDMA device. */

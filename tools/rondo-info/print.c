@@ -51,7 +51,7 @@ print_caches(const rondo_machine *machine)
         } else if (cache->count == 1) {
             printf("for all cores");
         } else {
-            printf("for each %u cores", cache->cores_each);
+            printf("for every %u cores", cache->cores_each);
         }
     }
     putchar('\n');
@@ -136,9 +136,35 @@ print_part(const info_decided *decided, uint32_t rank)
     printf("    %-9sprocessor%s %s\n", name, strpbrk(list, ",-") ? "s" : "", list);
 }
 
-static void
-print_places(const info_decided *decided)
+/* Memory is slower to reach from some processors of a part like that. */
+static bool
+spans_nodes(const info_found *found, const info_decided *decided, uint32_t rank)
 {
+    const rondo_machine *const machine = found->machine;
+    uint32_t node = RONDO_NO_NODE;
+    cpu_set_t part;
+
+    info_part(decided, rank, &part);
+    for (uint32_t i = 0; i < machine->ncpus; i++) {
+        const rondo_machine_cpu *const cpu = &machine->cpus[i];
+
+        if (cpu->node == RONDO_NO_NODE || cpu->cpu >= CPU_SETSIZE ||
+            !CPU_ISSET(cpu->cpu, &part)) {
+            continue;
+        }
+        if (node != RONDO_NO_NODE && node != cpu->node) {
+            return true;
+        }
+        node = cpu->node;
+    }
+    return false;
+}
+
+static void
+print_places(const info_found *found, const info_decided *decided)
+{
+    uint32_t spanning = 0;
+
     if (!decided->bound) {
         printf("  rondo-run binds nobody: there are more ranks than usable "
                "processors (%u).\n",
@@ -152,22 +178,25 @@ print_places(const info_decided *decided)
     if (decided->nranks > RANKS_SHOWN) {
         printf("    and so on, up to rank %u\n", decided->nranks - 1);
     }
+    for (uint32_t rank = 0; rank < decided->nranks; rank++) {
+        spanning += spans_nodes(found, decided, rank) ? 1 : 0;
+    }
+    if (spanning > 0) {
+        printf("  %u of the ranks span%s more than one memory node.\n", spanning,
+               spanning == 1 ? "s" : "");
+    }
 }
 
 static void
-print_ranks(const info_decided *decided)
+print_ranks(const info_found *found, const info_decided *decided)
 {
     const uint32_t nranks = decided->nranks;
     const bool forced = strcmp(rondo_config_text(RONDO_CONFIG_SPIN), "auto") != 0;
 
     printf("\nRanks: %u on this host\n", nranks);
-    printf("  %s share%s %u core%s, ", nranks == 1 ? "It" : "They",
-           nranks == 1 ? "s" : "", decided->cores, plural(decided->cores));
-    if (nranks <= decided->cores) {
-        puts("so each rank has one to itself.");
-    } else {
-        puts("so ranks take turns.");
-    }
+    printf("  %u processor%s can work for them at a time, so %s.\n", decided->cores,
+           plural(decided->cores),
+           nranks <= decided->cores ? "each has one to itself" : "they take turns");
     if (decided->spins > 0) {
         printf("  A rank that waits polls %u times, then yields, and sleeps when it "
                "takes long",
@@ -177,7 +206,7 @@ print_ranks(const info_decided *decided)
     }
     puts(forced ? " (RONDO_SPIN).\n  Its service thread sleeps until something comes."
                 : ".\n  Its service thread sleeps until something comes.");
-    print_places(decided);
+    print_places(found, decided);
 }
 
 static void
@@ -211,7 +240,7 @@ info_print(const info_found *found, const info_decided *decided)
     printf(found->origin[0] == '\0' ? "\n\n" : ", as written down in %s\n\n",
            found->origin);
     print_machine(found);
-    print_ranks(decided);
+    print_ranks(found, decided);
     info_print_network(found, decided);
     print_environment();
     for (uint32_t i = 0; i < decided->nproblems; i++) {

@@ -79,10 +79,10 @@ print_why(const info_decided *decided)
         puts("it is the best that reaches the host.");
     } else if (next == NULL) {
         puts("it is the only usable one.");
+    } else if (best->part < next->part) {
+        printf("RONDO_INTERFACE names it before %s.\n", next->name);
     } else if (best->speed_mbit > next->speed_mbit) {
         printf("it is the fastest that is usable, before %s.\n", next->name);
-    } else if (best->speed_mbit < next->speed_mbit) {
-        printf("RONDO_INTERFACE names it before %s.\n", next->name);
     } else if (best->metric < next->metric) {
         printf("it is as fast as %s and has the %sdefault route.\n", next->name,
                next->metric == RONDO_NO_METRIC ? "" : "better ");

@@ -153,25 +153,37 @@ take_devices(hwloc_topology_t topology, rondo_machine *machine)
 }
 
 static rondo_status
-take_xml(hwloc_topology_t topology, rondo_machine *machine)
+keep_text(const char *text, size_t bytes, rondo_machine *machine)
+{
+    const rondo_status status = rondo_alloc_zero(bytes + 1, (void **)&machine->xml);
+
+    if (status == RONDO_OK) {
+        memcpy(machine->xml, text, bytes);
+    }
+    return status;
+}
+
+/* What was read from XML is handed on as it was: hwloc would add to it what it thinks of
+ * this machine. */
+static rondo_status
+take_xml(hwloc_topology_t topology, const char *given, rondo_machine *machine)
 {
     char *xml = NULL;
     int bytes = 0;
 
+    if (given != NULL) {
+        return keep_text(given, strlen(given), machine);
+    }
     if (hwloc_topology_export_xmlbuffer(topology, &xml, &bytes, 0) != 0) {
         return rondo_error(RONDO_ERR_SYSTEM, "hwloc cannot write its topology down");
     }
-    const rondo_status status =
-        rondo_alloc_zero((size_t)bytes + 1, (void **)&machine->xml);
-    if (status == RONDO_OK) {
-        memcpy(machine->xml, xml, (size_t)bytes);
-    }
+    const rondo_status status = keep_text(xml, (size_t)bytes, machine);
     hwloc_free_xmlbuffer(topology, xml);
     return status;
 }
 
 static rondo_status
-take_all(hwloc_topology_t topology, rondo_machine *machine)
+take_all(hwloc_topology_t topology, const char *xml, rondo_machine *machine)
 {
     const hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
     const char *const model =
@@ -188,7 +200,7 @@ take_all(hwloc_topology_t topology, rondo_machine *machine)
     take_distances(topology, machine);
     take_caches(topology, machine);
     take_devices(topology, machine);
-    return take_xml(topology, machine);
+    return take_xml(topology, xml, machine);
 }
 
 static rondo_status
@@ -228,7 +240,7 @@ rondo_machine_read(const char *xml, rondo_machine **machine)
     }
     status = load(topology, xml);
     if (status == RONDO_OK) {
-        status = take_all(topology, made);
+        status = take_all(topology, xml, made);
     }
     hwloc_topology_destroy(topology);
     if (status != RONDO_OK) {

@@ -98,6 +98,7 @@ look_at_loss(wires_end *end, wires_parcel *slots)
                       end->of[peer].lost);
     (void)rank_expect(end->self, strlen(end->of[peer].why) > 5, "no reason: \"%s\"",
                       end->of[peer].why);
+    free(late.data);
     end->ops->disconnect(end->wire, end->of[peer].link);
     const uint64_t before = test_now_ms();
     wires_close(end);
@@ -342,12 +343,14 @@ unreachable(rank_self *self, uint64_t notice_ms)
     if (notice_ms > 0) {
         (void)wires_lost(&end, 1, notice_ms);
         (void)wires_done(&end, &parcel, 1000);
+        free(parcel.data);
         look_at_loss(&end, NULL);
         return;
     }
     wires_linger(&end, 500);
     end.ops->disconnect(end.wire, end.of[1].link);
     (void)rank_expect(self, parcel.parcel.done, "the parcel has no end");
+    free(parcel.data);
     wires_close(&end);
     (void)rank_expect(self, test_now_ms() - before < 2000, "it took %llu ms",
                       (unsigned long long)(test_now_ms() - before));

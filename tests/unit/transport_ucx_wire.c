@@ -214,6 +214,7 @@ sleepers(rank_self *self)
     (void)wires_flushed(&end, peer, 500);
     wires_linger(&end, 100);
     wires_close(&end);
+    free(ball.data);
 }
 
 static void

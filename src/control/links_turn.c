@@ -270,7 +270,7 @@ lost_text(const rondo_links *links, const rondo_link *link, char *text,
     (void)snprintf(text, text_bytes, "rank %u (process %u on %.63s, %s) %s%s",
                    link->rank, links->addresses[link->rank].pid, host, address,
                    died ? "has closed its connection: it died or was ended"
-                        : "has lost its connection: ",
+                        : "is cut off: ",
                    died ? ""
                    : link->end.phrase != NULL
                        ? link->end.phrase
@@ -291,6 +291,7 @@ rondo_links_lost(rondo_link *link)
     if (!link->end.orderly &&
         rondo_board_presence(&links->board, link->rank) != RONDO_LEFT) {
         lost_text(links, link, why.text, sizeof why.text);
+        why.status = link->end.phrase != NULL ? RONDO_ERR_WIRE : RONDO_ERR_PEER;
         (void)rondo_board_break(&links->board, &why);
         atomic_store(&links->news, true);
         rondo_links_changed(links);

@@ -207,7 +207,7 @@ act(actor *self, char order)
         fork_child();
         break;
     case 'h':
-        rondo_links_host(self->links, (uint32_t)stage->status[self->rank],
+        rondo_links_host(self->links, stage->about[self->rank],
                          stage->text[self->rank], sizeof stage->text[0]);
         break;
     default:

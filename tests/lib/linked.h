@@ -22,7 +22,8 @@ typedef struct linked_stage {
     uint32_t nranks;
     uint32_t host_of[LINKED_RANKS];
     char host_names[LINKED_RANKS][64];
-    bool blind; /* ranks do not know their own endpoints */
+    uint32_t about[LINKED_RANKS]; /* whose host to name with 'h' */
+    bool blind;                   /* ranks do not know their own endpoints */
 
     /* Of the last order of each rank. */
     rondo_status status[LINKED_RANKS];
@@ -61,7 +62,7 @@ linked_start_all(linked *cast);
  *   b  break with stage->why, news   B  break without news
  *   a  ask                           l  leave: news, close
  *   x  close without leaving         F  fork a child that outlives an 'x' or a kill
- *   q  end the process
+ *   h  name the host of stage->about  q  end the process
  */
 void
 linked_order(linked *cast, uint32_t rank, char order);

@@ -60,78 +60,75 @@ find(const char *name)
     return NULL;
 }
 
+/* What auto refuses, and whether it may be asked for nevertheless. */
+static const struct {
+    const char *line;
+    rondo_interface_verdict verdict;
+    const char *reason;
+    bool may_be_asked;
+} refusals[] = {
+    {"x0 loop 127.0.0.1/8", RONDO_INTERFACE_LOOPBACK, "loopback", true},
+    {"x0 loop 10.7.7.7/32", RONDO_INTERFACE_LOOPBACK, "loopback", true},
+    {"x0 loop ::1/128", RONDO_INTERFACE_LOOPBACK, "loopback", true},
+    {"x0 127.0.0.9/8", RONDO_INTERFACE_LOOPBACK, "loopback", true},
+    {"x0 down 10.0.0.1/8", RONDO_INTERFACE_DOWN, "is down", false},
+    {"x0 no-carrier 10.0.0.1/8", RONDO_INTERFACE_DOWN, "carrier", false},
+    {"docker0 no-carrier 10.0.0.1/8", RONDO_INTERFACE_DOWN, "carrier", false},
+    {"x0 169.254.3.4/16", RONDO_INTERFACE_LINK_LOCAL, "169.254", true},
+    {"x0 fe80::1/64", RONDO_INTERFACE_LINK_LOCAL, "fe80", false},
+    {"x0 febf::1/64", RONDO_INTERFACE_LINK_LOCAL, "fe80", false},
+    {"x0", RONDO_INTERFACE_NO_ADDRESS, "no address", false},
+    {"veth1a2b3c", RONDO_INTERFACE_NO_ADDRESS, "no address", false},
+    {"x0 fd00::1/64 !duplicate", RONDO_INTERFACE_NO_ADDRESS, "another host", false},
+    {"docker0 kind=bridge 172.17.0.1/16", RONDO_INTERFACE_CONTAINER, "Docker", true},
+    {"docker_gwbridge 172.18.0.1/16", RONDO_INTERFACE_CONTAINER, "Docker", true},
+    {"br-0123456789ab kind=bridge 172.18.0.1/16", RONDO_INTERFACE_CONTAINER, "Docker",
+     true},
+    {"podman0 10.88.0.1/16", RONDO_INTERFACE_CONTAINER, "Podman", true},
+    {"virbr0 kind=bridge 192.168.122.1/24", RONDO_INTERFACE_CONTAINER, "libvirt", true},
+    {"veth12 kind=veth 10.1.1.1/24", RONDO_INTERFACE_CONTAINER, "container", true},
+    {"cni0 kind=bridge 10.244.0.1/24", RONDO_INTERFACE_CONTAINER, "CNI", true},
+    {"cali12ab 10.0.1.1/32", RONDO_INTERFACE_CONTAINER, "Calico", true},
+    {"vxlan.calico kind=vxlan 10.0.1.0/32", RONDO_INTERFACE_VIRTUAL, "Calico", true},
+    {"flannel.1 kind=vxlan 10.244.1.0/32", RONDO_INTERFACE_VIRTUAL, "flannel", true},
+    {"flannel-wg 10.244.1.0/32", RONDO_INTERFACE_VIRTUAL, "flannel", true},
+    {"cilium_host 10.0.1.1/32", RONDO_INTERFACE_CONTAINER, "Cilium", true},
+    {"lxdbr0 10.5.0.1/24", RONDO_INTERFACE_CONTAINER, "LXD", true},
+    {"kube-ipvs0 kind=dummy 10.96.0.1/32", RONDO_INTERFACE_CONTAINER, "Kubernetes",
+     true},
+    {"nodelocaldns kind=dummy 169.254.20.10/32", RONDO_INTERFACE_CONTAINER,
+     "Kubernetes", true},
+    {"x0 kind=vxlan 10.1.1.1/24", RONDO_INTERFACE_VIRTUAL, "vxlan", true},
+    {"x0 kind=tun 10.1.1.1/24", RONDO_INTERFACE_VIRTUAL, "tap", true},
+    {"x0 kind=wireguard 10.1.1.1/24", RONDO_INTERFACE_VIRTUAL, "WireGuard", true},
+    {"x0 kind=dummy 10.1.1.1/24", RONDO_INTERFACE_VIRTUAL, "dummy", true},
+    {"x0 kind=ipip 10.1.1.1/24", RONDO_INTERFACE_VIRTUAL, "ipip", true},
+    {"tun0 10.1.1.1/24", RONDO_INTERFACE_VIRTUAL, "tunnel", true},
+    {"tap3 10.1.1.1/24", RONDO_INTERFACE_VIRTUAL, "tap", true},
+    {"wg0 10.1.1.1/24", RONDO_INTERFACE_VIRTUAL, "WireGuard", true},
+    {"tailscale0 100.64.0.1/32", RONDO_INTERFACE_VIRTUAL, "Tailscale", true},
+};
+
 /* One line is refused beside a good one, and asking for it helps or not. */
 static void
 refuses_and_says_why(void **state)
 {
-    static const struct {
-        const char *line;
-        rondo_interface_verdict verdict;
-        const char *reason;
-        bool may_be_asked;
-    } cases[] = {
-        {"x0 loop 127.0.0.1/8", RONDO_INTERFACE_LOOPBACK, "loopback", true},
-        {"x0 loop 10.7.7.7/32", RONDO_INTERFACE_LOOPBACK, "loopback", true},
-        {"x0 loop ::1/128", RONDO_INTERFACE_LOOPBACK, "loopback", true},
-        {"x0 127.0.0.9/8", RONDO_INTERFACE_LOOPBACK, "loopback", true},
-        {"x0 down 10.0.0.1/8", RONDO_INTERFACE_DOWN, "is down", false},
-        {"x0 no-carrier 10.0.0.1/8", RONDO_INTERFACE_DOWN, "carrier", false},
-        {"docker0 no-carrier 10.0.0.1/8", RONDO_INTERFACE_DOWN, "carrier", false},
-        {"x0 169.254.3.4/16", RONDO_INTERFACE_LINK_LOCAL, "169.254", true},
-        {"x0 fe80::1/64", RONDO_INTERFACE_LINK_LOCAL, "fe80", false},
-        {"x0 febf::1/64", RONDO_INTERFACE_LINK_LOCAL, "fe80", false},
-        {"x0", RONDO_INTERFACE_NO_ADDRESS, "no address", false},
-        {"veth1a2b3c", RONDO_INTERFACE_NO_ADDRESS, "no address", false},
-        {"x0 fd00::1/64 !duplicate", RONDO_INTERFACE_NO_ADDRESS, "another host", false},
-        {"docker0 kind=bridge 172.17.0.1/16", RONDO_INTERFACE_CONTAINER, "Docker",
-         true},
-        {"docker_gwbridge 172.18.0.1/16", RONDO_INTERFACE_CONTAINER, "Docker", true},
-        {"br-0123456789ab kind=bridge 172.18.0.1/16", RONDO_INTERFACE_CONTAINER,
-         "Docker", true},
-        {"podman0 10.88.0.1/16", RONDO_INTERFACE_CONTAINER, "Podman", true},
-        {"virbr0 kind=bridge 192.168.122.1/24", RONDO_INTERFACE_CONTAINER, "libvirt",
-         true},
-        {"veth12 kind=veth 10.1.1.1/24", RONDO_INTERFACE_CONTAINER, "container", true},
-        {"cni0 kind=bridge 10.244.0.1/24", RONDO_INTERFACE_CONTAINER, "CNI", true},
-        {"cali12ab 10.0.1.1/32", RONDO_INTERFACE_CONTAINER, "Calico", true},
-        {"vxlan.calico kind=vxlan 10.0.1.0/32", RONDO_INTERFACE_VIRTUAL, "Calico",
-         true},
-        {"flannel.1 kind=vxlan 10.244.1.0/32", RONDO_INTERFACE_VIRTUAL, "flannel",
-         true},
-        {"flannel-wg 10.244.1.0/32", RONDO_INTERFACE_VIRTUAL, "flannel", true},
-        {"cilium_host 10.0.1.1/32", RONDO_INTERFACE_CONTAINER, "Cilium", true},
-        {"lxdbr0 10.5.0.1/24", RONDO_INTERFACE_CONTAINER, "LXD", true},
-        {"kube-ipvs0 kind=dummy 10.96.0.1/32", RONDO_INTERFACE_CONTAINER, "Kubernetes",
-         true},
-        {"nodelocaldns kind=dummy 169.254.20.10/32", RONDO_INTERFACE_CONTAINER,
-         "Kubernetes", true},
-        {"x0 kind=vxlan 10.1.1.1/24", RONDO_INTERFACE_VIRTUAL, "vxlan", true},
-        {"x0 kind=tun 10.1.1.1/24", RONDO_INTERFACE_VIRTUAL, "tap", true},
-        {"x0 kind=wireguard 10.1.1.1/24", RONDO_INTERFACE_VIRTUAL, "WireGuard", true},
-        {"x0 kind=dummy 10.1.1.1/24", RONDO_INTERFACE_VIRTUAL, "dummy", true},
-        {"x0 kind=ipip 10.1.1.1/24", RONDO_INTERFACE_VIRTUAL, "ipip", true},
-        {"tun0 10.1.1.1/24", RONDO_INTERFACE_VIRTUAL, "tunnel", true},
-        {"tap3 10.1.1.1/24", RONDO_INTERFACE_VIRTUAL, "tap", true},
-        {"wg0 10.1.1.1/24", RONDO_INTERFACE_VIRTUAL, "WireGuard", true},
-        {"tailscale0 100.64.0.1/32", RONDO_INTERFACE_VIRTUAL, "Tailscale", true},
-    };
-
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         char text[256];
         char name[16];
 
         /* Behind it in every order, were it usable. */
         (void)snprintf(text, sizeof text, "good speed=1 10.9.0.1/24\n%s speed=100000",
-                       cases[i].line);
-        assert_int_equal(sscanf(cases[i].line, "%15s", name), 1);
+                       refusals[i].line);
+        assert_int_equal(sscanf(refusals[i].line, "%15s", name), 1);
         judge(text, "auto");
         assert_int_equal(network.ninterfaces, 2);
         assert_int_equal(network.nusable, 1);
-        assert_int_equal(find(name)->verdict, cases[i].verdict);
-        assert_non_null(strstr(find(name)->reason, cases[i].reason));
+        assert_int_equal(find(name)->verdict, refusals[i].verdict);
+        assert_non_null(strstr(find(name)->reason, refusals[i].reason));
         judge(text, name);
-        assert_int_equal(network.nusable, cases[i].may_be_asked ? 1 : 0);
+        assert_int_equal(network.nusable, refusals[i].may_be_asked ? 1 : 0);
         assert_int_equal(find("good")->verdict, RONDO_INTERFACE_NOT_ASKED);
         judge(text, "good");
         assert_string_equal(network.interfaces[0].name, "good");

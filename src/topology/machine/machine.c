@@ -163,8 +163,8 @@ keep_text(const char *text, size_t bytes, rondo_machine *machine)
     return status;
 }
 
-/* What was read from XML is handed on as it was: hwloc would add to it what it thinks of
- * this machine. */
+/* What was read from XML is handed on as it was: hwloc would add to it what it thinks
+ * of this machine. */
 static rondo_status
 take_xml(hwloc_topology_t topology, const char *given, rondo_machine *machine)
 {

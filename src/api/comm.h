@@ -106,7 +106,7 @@ struct rondo_comm {
     rondo_tune_forced forced;
     rondo_address *addresses; /* by rank */
     rondo_hosts hosts;
-    const rondo_levels *levels; /* the hosts, for algorithms; null: one host */
+    const rondo_levels *levels;  /* the hosts, for algorithms; null: one host */
     rondo_reach reach;           /* my own */
     rondo_neighbour *neighbours; /* one for each other process */
     uint32_t nneighbours;
@@ -122,6 +122,7 @@ struct rondo_comm {
     rondo_transport *net;     /* to ranks on other hosts; null: one host */
     rondo_doze *doze;         /* null: one host */
     rondo_comm *next_sleeper; /* doze's */
+    atomic_bool dozing;       /* what another thread brings for us must ring our bell */
     rondo_transport **routes; /* by peer; null at my own place */
     rondo_plan_cache *cache;
 

@@ -105,6 +105,8 @@ rondo_doze_begin(rondo_comm *comm)
 {
     rondo_doze *const doze = comm->doze;
 
+    /* Before the caller's last look: pairs with the fence in the transport's wake. */
+    atomic_store_explicit(&comm->dozing, true, memory_order_seq_cst);
     (void)pthread_mutex_lock(&guard);
     comm->next_sleeper = doze->sleepers;
     doze->sleepers = comm;
@@ -121,6 +123,7 @@ rondo_doze_begin(rondo_comm *comm)
 void
 rondo_doze_end(rondo_comm *comm)
 {
+    atomic_store_explicit(&comm->dozing, false, memory_order_relaxed);
     (void)pthread_mutex_lock(&guard);
     for (rondo_comm **at = &comm->doze->sleepers; *at != NULL;
          at = &(*at)->next_sleeper) {

@@ -1,7 +1,8 @@
 /*
  * doze.h - sleeping on two things at once. A rank sleeps on its bell in shared memory;
  * when something may have come from another host, the service thread, which polls the
- * wire's event descriptor meanwhile, rings that bell.
+ * wire's event descriptor meanwhile, rings that bell. So does another thread of this
+ * process that makes progress on the wire and brings something for this rank.
  */
 #ifndef API_DOZE_H
 #define API_DOZE_H

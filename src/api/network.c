@@ -209,6 +209,17 @@ find_wire(void *user, uint32_t rank, void *address, size_t *bytes)
     return rondo_board_wire(&comm->board, rank, address, bytes) == RONDO_OK;
 }
 
+/* Another thread of this process has brought something for us; see doze.h. */
+static void
+wake(void *user)
+{
+    rondo_comm *const comm = user;
+
+    if (atomic_load_explicit(&comm->dozing, memory_order_relaxed)) {
+        comm->shm->ops->ring(comm->shm, comm->rank);
+    }
+}
+
 /* The wire is open: my address goes on the board, peers elsewhere get their route. */
 static rondo_status
 join_wire(rondo_comm *comm)
@@ -220,6 +231,7 @@ join_wire(rondo_comm *comm)
         .me = comm->rank,
         .nranks = comm->nranks,
         .find = find_wire,
+        .wake = wake,
         .user = comm,
     };
 

@@ -62,9 +62,16 @@ fail_list(rondo_comm *comm, rondo_request **list)
     }
 }
 
+/* How long what is on its way to other hosts may still read buffers, before its
+ * connection is cut. */
+#define QUIET_NS (UINT64_C(100) * RONDO_NS_PER_MS)
+
 void
 rondo_requests_fail(rondo_comm *comm)
 {
+    if (comm->net != NULL && (comm->head != NULL || comm->pairs != NULL)) {
+        rondo_ucx_quiet(comm->net, QUIET_NS);
+    }
     fail_list(comm, &comm->head);
     fail_list(comm, &comm->pairs);
     comm->tail = NULL;

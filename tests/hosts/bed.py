@@ -1,5 +1,5 @@
 # bed.py - the test bed itself: hosts that meet, links that keep their rate, nothing left.
-# ctest: timeout=120 serial
+# ctest: timeout=300 label=slow serial
 import os
 import signal
 import subprocess

@@ -103,14 +103,12 @@ hello_of(const linked *cast, uint32_t rank)
 static void
 garbage(void **state)
 {
-    static const char *const sayings[] = {
-        "GET / HTTP/1.0\r\n\r\n",
-        "RONDOmet",
-        "RONDOlnk",
-        "R",
-        "\x16\x03\x01\x02",
+    static const char long_one[] =
         "RONDOlnkRONDOlnkRONDOlnkRONDOlnkRONDOlnkRONDOlnkRONDOlnkRONDOlnkRONDOlnkRONDO"
-        "lnkRONDOlnkRONDOlnkRONDOlnkRONDOlnkRONDOlnkRONDOlnkRONDOlnkRONDOlnkRONDOlnk"};
+        "lnkRONDOlnkRONDOlnkRONDOlnkRONDOlnkRONDOlnkRONDOlnkRONDOlnkRONDOlnkRONDOlnk";
+    static const char *const sayings[] = {
+        "GET / HTTP/1.0\r\n\r\n", "RONDOmet", "RONDOlnk", "R",
+        "\x16\x03\x01\x02",       long_one};
     linked cast;
 
     (void)state;

@@ -1,5 +1,5 @@
-/* transport_ucx.c - what the transport between hosts reaches between two processes, and
- * how much of it is the wire's: `transport_ucx DEVICES [TRANSPORTS]`, such as "lo tcp". */
+/* transport_ucx.c - what the transport between hosts reaches between two processes:
+ * `transport_ucx DEVICES [TRANSPORTS]`, such as "lo tcp". */
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* parcel.c - fuzz target: headers of parcels from other hosts, one after the other, as a
- * channel takes or refuses them. */
+/* parcel.c - fuzz target: headers of parcels from other hosts, one after the other, as
+ * a channel takes or refuses them. */
 #include <string.h>
 
 #include "lib/replay.h"

@@ -1,10 +1,10 @@
 /*
- * fakewire.h - a wire without a network: several "processes" in one, each with a wire of
- * its own, parcels in order, everything else as a seed decides.
+ * fakewire.h - a wire without a network: several "processes" in one, each with a wire
+ * of its own, parcels in order, everything else as a seed decides.
  *
  * Parcels are read when they are done, not when they are sent, so a sender that changes
- * them too early is found; what arrives lies in memory of exactly its size, freed as soon
- * as it may be. Wires may be driven by different threads.
+ * them too early is found; what arrives lies in memory of exactly its size, freed as
+ * soon as it may be. Wires may be driven by different threads.
  */
 #ifndef LIB_FAKEWIRE_H
 #define LIB_FAKEWIRE_H

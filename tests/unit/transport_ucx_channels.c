@@ -132,7 +132,8 @@ static const fakewire_plan plans[] = {
 
 #define NPLANS (sizeof plans / sizeof plans[0])
 
-/* Every length alone on its channel, one behind the other, on three lanes, both ways. */
+/* Every length alone on its channel, one behind the other, on three lanes, both
+ * ways. */
 static void
 every_length_arrives(void **state)
 {

@@ -1,5 +1,5 @@
-/* transport_ucx_hostile.c - parcels as an enemy would write them: dropped, or refused by
- * the rank they are for, and nobody else is hurt. */
+/* transport_ucx_hostile.c - parcels as an enemy would write them: dropped, or refused
+ * by the rank they are for, and nobody else is hurt. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -180,8 +180,8 @@ headers_of_other_lengths_are_dropped(void **state)
     fakehosts_end(&stage.hosts);
 }
 
-/* The same number twice, one left out; pieces that do not belong together; a piece in the
- * middle of an odd length; more than the window: each after honest ones. */
+/* The same number twice, one left out; pieces that do not belong together; a piece in
+ * the middle of an odd length; more than the window: each after honest ones. */
 struct second {
     const char *what;
     rondo_parcel_header header;

@@ -1,5 +1,5 @@
-/* transport_ucx_life.c - the process's wire: opened, counted, closed, forked, and what is
- * said where it cannot be had. */
+/* transport_ucx_life.c - the process's wire: opened, counted, closed, forked, and what
+ * is said where it cannot be had. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

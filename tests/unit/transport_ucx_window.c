@@ -71,8 +71,8 @@ drain(rondo_transport *to, rondo_lane lane, uint64_t messages)
     }
 }
 
-/* For all lengths of pieces and lanes: exactly what the window holds goes, not one more,
- * and after a quarter was consumed there is room again. */
+/* For all lengths of pieces and lanes: exactly what the window holds goes, not one
+ * more, and after a quarter was consumed there is room again. */
 static void
 a_sender_stops_at_the_window(void **state)
 {
@@ -225,8 +225,8 @@ buffers_are_given_back(void **state)
 
 /* --- what waits is woken ---------------------------------------------------------- */
 
-/* Whoever makes progress wakes those for whom something has come: here the end of a send
- * that the wire was late with. */
+/* Whoever makes progress wakes those for whom something has come: here the end of a
+ * send that the wire was late with. */
 static void
 a_finished_send_wakes(void **state)
 {

@@ -1,4 +1,5 @@
-/* credit.c - what has been consumed goes back: buffers to the wire, credit to senders. */
+/* credit.c - what has been consumed goes back: buffers to the wire, credit to
+ * senders. */
 #include "transport/ucx/parts.h"
 
 void

@@ -91,8 +91,8 @@ rondo_ucx_link_get(rondo_ucx *ucx, const void *address, size_t bytes,
 }
 
 /* A link without users stays for the next communicator: were it closed, the process at
- * its other end would lose what other communicators may just have begun to send on it. A
- * lost one goes with the next reap. */
+ * its other end would lose what other communicators may just have begun to send on it.
+ * A lost one goes with the next reap. */
 void
 rondo_ucx_link_put(rondo_ucx *ucx, struct rondo_ucx_link *link)
 {

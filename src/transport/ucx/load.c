@@ -131,8 +131,8 @@ table_of(void *module, const char *path, const rondo_wire_ops **ops)
     return RONDO_OK;
 }
 
-/* Called with the process's guard, so once at a time. What has been loaded stays: libucs
- * has threads and hooks that cannot be taken out again. */
+/* Called with the process's guard, so once at a time. What has been loaded stays:
+ * libucs has threads and hooks that cannot be taken out again. */
 rondo_status
 rondo_ucx_load(const char *module, const rondo_wire_ops **ops)
 {

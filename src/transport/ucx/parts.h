@@ -1,4 +1,5 @@
-/* parts.h - what the files of this folder call of each other; nobody else includes it. */
+/* parts.h - what the files of this folder call of each other; nobody else includes
+ * it. */
 #ifndef TRANSPORT_UCX_PARTS_H
 #define TRANSPORT_UCX_PARTS_H
 
@@ -10,7 +11,7 @@
 RONDO_MUST_USE rondo_status
 rondo_ucx_load(const char *module, const rondo_wire_ops **ops);
 
-/* --- ucx.c: with the lock, if not said otherwise ------------------------------------ */
+/* --- ucx.c: with the lock, if not said otherwise ---------------------------------- */
 
 /* rondo_ucx_lock - takes it; rondo_ucx_try - if nobody has it or waits for it. */
 void
@@ -31,7 +32,7 @@ rondo_ucx_forked(const rondo_ucx *ucx)
     return atomic_load_explicit(&ucx->forked, memory_order_relaxed);
 }
 
-/* --- links.c: with the lock --------------------------------------------------------- */
+/* --- links.c: with the lock ------------------------------------------------------- */
 
 /* rondo_ucx_link_get - the link to an address, made if there is none; one user more. */
 RONDO_MUST_USE rondo_status
@@ -66,10 +67,10 @@ rondo_ucx_links_end(rondo_ucx *ucx);
 void
 rondo_ucx_lost(void *user, void *link_user, const char *why);
 
-/* --- pool.c: with the lock ---------------------------------------------------------- */
+/* --- pool.c: with the lock -------------------------------------------------------- */
 
-/* rondo_ucx_node_take, rondo_ucx_entry_take - null: no memory. `room` of an entry: bytes
- * that will be copied into it. */
+/* rondo_ucx_node_take, rondo_ucx_entry_take - null: no memory. `room` of an entry:
+ * bytes that will be copied into it. */
 struct rondo_ucx_node *
 rondo_ucx_node_take(rondo_ucx *ucx);
 void
@@ -81,7 +82,7 @@ rondo_ucx_entry_put(rondo_ucx *ucx, struct rondo_ucx_entry *entry);
 void
 rondo_ucx_pool_end(rondo_ucx *ucx);
 
-/* --- arrive.c: with the lock -------------------------------------------------------- */
+/* --- arrive.c: with the lock ------------------------------------------------------ */
 
 /* The wire's `arrived`. */
 bool
@@ -100,7 +101,7 @@ rondo_ucx_wake(const rondo_ucx_instance *instance);
 void
 rondo_ucx_wake_all(const rondo_ucx *ucx);
 
-/* --- channel.c: the operations of the same names ------------------------------------ */
+/* --- channel.c: the operations of the same names ---------------------------------- */
 
 rondo_status
 rondo_ucx_send(rondo_transport *transport, uint32_t peer, rondo_lane lane,
@@ -111,7 +112,7 @@ rondo_ucx_peek(rondo_transport *transport, uint32_t peer, rondo_lane lane,
 void
 rondo_ucx_consume(rondo_transport *transport, uint32_t peer, rondo_lane lane);
 
-/* --- credit.c ----------------------------------------------------------------------- */
+/* --- credit.c --------------------------------------------------------------------- */
 
 /* rondo_ucx_settle - with the lock: give back what has been consumed. */
 void
@@ -133,7 +134,7 @@ rondo_ucx_repay(rondo_ucx_instance *instance, uint32_t peer, rondo_lane lane);
 rondo_parcel_header
 rondo_ucx_header(rondo_ucx_instance *instance, uint32_t peer, rondo_lane lane);
 
-/* --- reach.c: without the lock ------------------------------------------------------ */
+/* --- reach.c: without the lock ---------------------------------------------------- */
 
 /* rondo_ucx_usable - the instance is not broken and not the parent's. */
 RONDO_MUST_USE rondo_status

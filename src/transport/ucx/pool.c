@@ -1,4 +1,5 @@
-/* pool.c - nodes and entries, cut from slabs and used again: no allocation once it runs. */
+/* pool.c - nodes and entries, cut from slabs and used again: no allocation once it
+ * runs. */
 #include "base/alloc.h"
 #include "transport/ucx/parts.h"
 

@@ -1,6 +1,6 @@
 /*
- * ucx.h - the transport between hosts: channels with credits over a wire (wire.h), which
- * is UCX in a module that is loaded when the first communicator needs it.
+ * ucx.h - the transport between hosts: channels with credits over a wire (wire.h),
+ * which is UCX in a module that is loaded when the first communicator needs it.
  *
  * One `rondo_ucx` per process, counted, shared by all communicators and threads of the
  * process behind one lock; whoever holds it makes progress for all. Links to other
@@ -60,10 +60,10 @@ typedef struct rondo_ucx_setup {
 
 /* rondo_ucx_create - an instance for one rank of one communicator; before any peer may
  * send to it, since parcels nobody is there for are dropped. Its table has no
- * signal, signalled, arm, sleep, disarm and ring: they are null, for a rank sleeps on its
- * shared-memory instance (see rondo_ucx_arm). send, peek and am_send give RONDO_ERR_PEER
- * with "the connection to rank 3 is lost: Connection reset by remote peer". What came
- * before a loss can still be consumed. */
+ * signal, signalled, arm, sleep, disarm and ring: they are null, for a rank sleeps on
+ * its shared-memory instance (see rondo_ucx_arm). send, peek and am_send give
+ * RONDO_ERR_PEER with "the connection to rank 3 is lost: Connection reset by remote
+ * peer". What came before a loss can still be consumed. */
 RONDO_MUST_USE rondo_status
 rondo_ucx_create(const rondo_ucx_setup *setup, rondo_transport **transport);
 
@@ -72,9 +72,9 @@ rondo_ucx_create(const rondo_ucx_setup *setup, rondo_transport **transport);
 void
 rondo_ucx_flush(rondo_transport *transport, uint64_t wait_ns);
 
-/* rondo_ucx_quiet - after a failure, before an operation's buffers go back to the caller:
- * on return no send reads them any more. What is on its way is waited for, `wait_ns` at
- * most, then its connection is cut. Destroy does the same with 300 ms. */
+/* rondo_ucx_quiet - after a failure, before an operation's buffers go back to the
+ * caller: on return no send reads them any more. What is on its way is waited for,
+ * `wait_ns` at most, then its connection is cut. Destroy does the same with 300 ms. */
 void
 rondo_ucx_quiet(rondo_transport *transport, uint64_t wait_ns);
 

@@ -22,7 +22,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
         return 0;
     }
     replay_insist(bytes - 1 == sizeof read, "one length");
-    replay_insist(read.kind >= MESSAGE_PING && read.kind <= MESSAGE_LINK_PULSE, "kinds");
+    replay_insist(read.kind >= MESSAGE_PING && read.kind <= MESSAGE_LINK_PULSE,
+                  "kinds");
     replay_insist(nfds == 0 || (read.kind == MESSAGE_SEGMENT && nfds == 1),
                   "descriptors where they belong");
     replay_insist(read.kind != MESSAGE_SEGMENT ||

@@ -25,7 +25,7 @@ link_by_index(rondo_network_facts *facts, int index)
 }
 
 static void
-copy_text(char *text, size_t text_bytes, const struct rtattr *attribute)
+copy_text(char *text, size_t text_bytes, struct rtattr *attribute)
 {
     const size_t bytes = RTA_PAYLOAD(attribute);
     const size_t letters = strnlen(RTA_DATA(attribute), bytes);
@@ -37,9 +37,9 @@ copy_text(char *text, size_t text_bytes, const struct rtattr *attribute)
 }
 
 static void
-take_kind(rondo_link *link, const struct rtattr *information)
+take_kind(rondo_link *link, struct rtattr *information)
 {
-    const struct rtattr *part = RTA_DATA(information);
+    struct rtattr *part = RTA_DATA(information);
     size_t left = RTA_PAYLOAD(information);
 
     for (; RTA_OK(part, left); part = RTA_NEXT(part, left)) {
@@ -50,15 +50,15 @@ take_kind(rondo_link *link, const struct rtattr *information)
 }
 
 static void
-take_link(rondo_network_facts *facts, const struct nlmsghdr *message)
+take_link(rondo_network_facts *facts, struct nlmsghdr *message)
 {
-    const struct ifinfomsg *const head = NLMSG_DATA(message);
+    struct ifinfomsg *const head = NLMSG_DATA(message);
     rondo_link *const link = link_by_index(facts, head->ifi_index);
 
     if (link == NULL || message->nlmsg_type != RTM_NEWLINK) {
         return;
     }
-    const struct rtattr *part = IFLA_RTA(head);
+    struct rtattr *part = IFLA_RTA(head);
     size_t left = IFLA_PAYLOAD(message);
 
     for (; RTA_OK(part, left); part = RTA_NEXT(part, left)) {
@@ -72,9 +72,9 @@ take_link(rondo_network_facts *facts, const struct nlmsghdr *message)
 
 /* One datagram of the answer; false: it was the last. */
 static bool
-take_messages(rondo_network_facts *facts, const void *datagram, size_t bytes)
+take_messages(rondo_network_facts *facts, void *datagram, size_t bytes)
 {
-    const struct nlmsghdr *message = datagram;
+    struct nlmsghdr *message = datagram;
 
     for (; NLMSG_OK(message, bytes); message = NLMSG_NEXT(message, bytes)) {
         if (message->nlmsg_type == NLMSG_DONE || message->nlmsg_type == NLMSG_ERROR) {

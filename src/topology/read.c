@@ -126,7 +126,8 @@ ask_driver(int fd, rondo_link *link)
     memcpy(request.ifr_name, link->name, sizeof link->name);
     request.ifr_data = (void *)&command;
     if (ioctl(fd, SIOCETHTOOL, &request) == 0) {
-        const uint32_t speed = ethtool_cmd_speed(&command);
+        /* The header's own function shifts into the sign. */
+        const uint32_t speed = (uint32_t)command.speed_hi << 16 | command.speed;
         link->speed_mbit = speed == (uint32_t)SPEED_UNKNOWN ? 0 : speed;
     }
 }

@@ -203,6 +203,20 @@ take_all(hwloc_topology_t topology, const char *xml, rondo_machine *machine)
     return take_xml(topology, xml, machine);
 }
 
+/* Plugins that would start whole stacks of graphics cards, and one for PCI that knows no
+ * more than the kernel's files say, but leaks. */
+static void
+leave_out(hwloc_topology_t topology)
+{
+    static const char *const plugins[] = {"pci",  "gl",   "opencl",   "cuda",
+                                          "nvml", "rsmi", "levelzero"};
+
+    for (size_t i = 0; i < sizeof plugins / sizeof plugins[0]; i++) {
+        (void)hwloc_topology_set_components(
+            topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, plugins[i]);
+    }
+}
+
 static rondo_status
 load(hwloc_topology_t topology, const char *xml)
 {
@@ -215,6 +229,7 @@ load(hwloc_topology_t topology, const char *xml)
     (void)hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     (void)hwloc_topology_set_io_types_filter(topology,
                                              HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    leave_out(topology);
     if (hwloc_topology_load(topology) != 0) {
         return xml == NULL
                    ? rondo_error_errno(RONDO_ERR_SYSTEM, errno,

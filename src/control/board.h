@@ -146,8 +146,9 @@ typedef struct rondo_board_line {
     rondo_signature signatures[RONDO_BOARD_SIGNATURES];
 } rondo_board_line;
 
-/* rondo_board_export, rondo_board_import - read and write all of it. Imports are checked
- * like everything that comes from outside, and never turn back what only grows. */
+/* rondo_board_export, rondo_board_import - read and write all of it. Imports are
+ * checked like everything that comes from outside, and never turn back what only
+ * grows. */
 void
 rondo_board_export(const rondo_board *board, uint32_t rank, rondo_board_line *line);
 RONDO_MUST_USE rondo_status

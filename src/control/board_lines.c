@@ -1,4 +1,5 @@
-/* board_lines.c - what of a board travels between hosts, and what has come from there. */
+/* board_lines.c - what of a board travels between hosts, and what has come from
+ * there. */
 #include <stdio.h>
 #include <string.h>
 

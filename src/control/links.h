@@ -2,14 +2,15 @@
  * links.h - what the hosts of one communicator tell each other apart from the data.
  *
  * A star of TCP connections: the lowest rank of each host, its leader, holds one to the
- * process of rank 0, the hub, which passes on what concerns others. They keep the boards
- * of all hosts alike: each host's board has lines for all ranks, and the service thread
- * of the leader writes those of ranks elsewhere. Who joined or left, wire addresses and
- * breakages are pushed; what a rank is doing, and whether its process answers, is brought
- * when somebody asks. So whoever reads the board need not know who is where.
+ * process of rank 0, the hub, which passes on what concerns others. They keep the
+ * boards of all hosts alike: each host's board has lines for all ranks, and the service
+ * thread of the leader writes those of ranks elsewhere. Who joined or left, wire
+ * addresses and breakages are pushed; what a rank is doing, and whether its process
+ * answers, is brought when somebody asks. So whoever reads the board need not know who
+ * is where.
  *
- * A path that stays silent is noticed by TCP itself (keep-alive and user time-out), so a
- * stopped process, whose kernel still answers, is not taken for a cut cable.
+ * A path that stays silent is noticed by TCP itself (keep-alive and user time-out), so
+ * a stopped process, whose kernel still answers, is not taken for a cut cable.
  */
 #ifndef CONTROL_LINKS_H
 #define CONTROL_LINKS_H
@@ -54,9 +55,9 @@ typedef struct rondo_links_setup {
 } rondo_links_setup;
 
 /* rondo_links_open - by every rank of a communicator with more than one host, once its
- * board is mapped. A leader begins to connect: every pair of its endpoints and the hub's
- * of one family is tried, the next after 100 ms, and the first that answers and proves
- * the key is kept. The hub waits for the others. Retried until the deadline. */
+ * board is mapped. A leader begins to connect: every pair of its endpoints and the
+ * hub's of one family is tried, the next after 100 ms, and the first that answers and
+ * proves the key is kept. The hub waits for the others. Retried until the deadline. */
 RONDO_MUST_USE rondo_status
 rondo_links_open(rondo_service *service, const rondo_links_setup *setup,
                  rondo_links **links);
@@ -68,14 +69,15 @@ rondo_links_open(rondo_service *service, const rondo_links_setup *setup,
 RONDO_MUST_USE rondo_status
 rondo_links_poll(rondo_links *links, char *interfaces, size_t interfaces_bytes);
 
-/* rondo_links_news - my lines of the board have changed (joined, left, address, broken):
- * tell the other hosts. Any thread; quick; nothing is lost when queues are full. */
+/* rondo_links_news - my lines of the board have changed (joined, left, address,
+ * broken): tell the other hosts. Any thread; quick; nothing is lost when queues are
+ * full. */
 void
 rondo_links_news(rondo_links *links);
 
-/* rondo_links_ask - have all other hosts' lines brought up to date, and every process of
- * the communicator change its pulse (board.h). Not waited for: a round trip later the
- * board has what there is. Calls within 10 ms of the last are dropped. */
+/* rondo_links_ask - have all other hosts' lines brought up to date, and every process
+ * of the communicator change its pulse (board.h). Not waited for: a round trip later
+ * the board has what there is. Calls within 10 ms of the last are dropped. */
 void
 rondo_links_ask(rondo_links *links);
 
@@ -84,8 +86,8 @@ rondo_links_ask(rondo_links *links);
 void
 rondo_links_close(rondo_links *links);
 
-/* rondo_links_host - "node3 (10.77.0.4)" for sentences: its name, and the address it was
- * reached at where that is known. */
+/* rondo_links_host - "node3 (10.77.0.4)" for sentences: its name, and the address it
+ * was reached at where that is known. */
 void
 rondo_links_host(const rondo_links *links, uint32_t rank, char *text,
                  size_t text_bytes);

@@ -4,8 +4,9 @@
 
 #include "control/links_parts.h"
 
-/* What may be on its way to a host that has not said anything since. Beyond it only what
- * must not be lost is sent: the host may be stopped, and its kernel's room is small. */
+/* What may be on its way to a host that has not said anything since. Beyond it only
+ * what must not be lost is sent: the host may be stopped, and its kernel's room is
+ * small. */
 #define QUIET_BYTES (64 << 10)
 
 /* How often a host is asked that does not answer. */

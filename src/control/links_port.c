@@ -10,7 +10,8 @@
 #include "base/error.h"
 #include "control/links_parts.h"
 
-/* Connections at a time that have not proved who they are, and how long each may take. */
+/* Connections at a time that have not proved who they are, and how long each may
+ * take. */
 #define UNKNOWN_MAX 64
 #define UNKNOWN_MS  5000
 

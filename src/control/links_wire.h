@@ -1,8 +1,8 @@
 /*
  * links_wire.h - what goes over a link between hosts, and what is believed of it.
  *
- *   leader  hello: magic, versions, whose communicator, who it is, a nonce, a keyed hash
- *   hub     answer: magic, versions, its nonce, a hash keyed over all of that
+ *   leader  hello: magic, versions, whose communicator, who it is, a nonce, a keyed
+ *   hash hub     answer: magic, versions, its nonce, a hash keyed over all of that
  *   leader  proof: a hash over both nonces, so that no old hello serves again
  *   both    frames, each with a hash keyed for this connection and direction, over its
  *           number in that direction and all of it; the hub's first is WELCOME

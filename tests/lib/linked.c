@@ -1,4 +1,5 @@
-/* linked.c - ranks of make-believe hosts: their processes, their boards, their orders. */
+/* linked.c - ranks of make-believe hosts: their processes, their boards, their
+ * orders. */
 #include "lib/linked.h"
 
 #include <signal.h>
@@ -152,7 +153,8 @@ leave(actor *self)
     self->links = NULL;
 }
 
-/* A child that does nothing: whatever it has inherited stays open as long as it lives. */
+/* A child that does nothing: whatever it has inherited stays open as long as it
+ * lives. */
 static void
 fork_child(void)
 {
@@ -207,8 +209,8 @@ act(actor *self, char order)
         fork_child();
         break;
     case 'h':
-        rondo_links_host(self->links, stage->about[self->rank],
-                         stage->text[self->rank], sizeof stage->text[0]);
+        rondo_links_host(self->links, stage->about[self->rank], stage->text[self->rank],
+                         sizeof stage->text[0]);
         break;
     default:
         break;

@@ -1,6 +1,7 @@
 /*
- * linked.h - a communicator's ranks on make-believe hosts: each rank a process, each host
- * a board of its own, links between them. The test reads the boards and gives orders.
+ * linked.h - a communicator's ranks on make-believe hosts: each rank a process, each
+ * host a board of its own, links between them. The test reads the boards and gives
+ * orders.
  */
 #ifndef LIB_LINKED_H
 #define LIB_LINKED_H
@@ -55,8 +56,8 @@ void
 linked_start_all(linked *cast);
 
 /*
- * linked_order - give a rank an order and do not wait; linked_done - wait for the end of
- * it. linked_do - both. Orders:
+ * linked_order - give a rank an order and do not wait; linked_done - wait for the end
+ * of it. linked_do - both. Orders:
  *   p  listen at stage->mine         o  open, poll until it is not BUSY
  *   j  wire address, join, news      e  enter the next operation; f  finish it
  *   b  break with stage->why, news   B  break without news

@@ -1,4 +1,5 @@
-/* control_links.c - links between hosts: who joins, leaves and breaks is known on all. */
+/* control_links.c - links between hosts: who joins, leaves and breaks is known on
+ * all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

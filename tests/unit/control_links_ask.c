@@ -1,5 +1,5 @@
-/* control_links_ask.c - what ranks on other hosts do, and whether their processes answer:
- * brought when asked for. */
+/* control_links_ask.c - what ranks on other hosts do, and whether their processes
+ * answer: brought when asked for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -186,8 +186,8 @@ stopped_process_is_silent(void **state)
     }
 }
 
-/* For longer than a path may be silent, and while everybody asks: its kernel answers, so
- * the path is not cut. */
+/* For longer than a path may be silent, and while everybody asks: its kernel answers,
+ * so the path is not cut. */
 static void
 stopped_is_not_cut(void **state)
 {

@@ -1,6 +1,8 @@
 /* hosts.c - the choices that matter once there is more than one host. */
 #include "tune/hosts.h"
 
+#include <stddef.h>
+
 /* Between hosts a message costs 10 to 15 us, and a byte 1 ns (8 ns at 1 Gbit/s); inside
  * it is 0.2 us and 1/8 ns. All thresholds for hosts are here. */
 
@@ -45,9 +47,10 @@ rondo_hosts_outer(uint64_t bytes, uint32_t hosts)
 }
 
 rondo_shape
-rondo_hosts_inner(uint64_t bytes)
+rondo_hosts_inner(uint64_t bytes, const rondo_levels *levels)
 {
-    if (bytes <= LEADER_BYTES) {
+    /* Of unequal hosts one rank each has all to add: a tree leaves it the least. */
+    if (bytes <= LEADER_BYTES || levels == NULL || !rondo_levels_even(levels, 1)) {
         return RONDO_SHAPE_TREE;
     }
     return bytes <= AT_ONCE_BYTES ? RONDO_SHAPE_ONE_SHOT : RONDO_SHAPE_RING;

@@ -11,7 +11,7 @@ rondo_hosts_outer(uint64_t bytes, uint32_t hosts);
 
 /* rondo_hosts_inner - how the ranks of each host work together before and after. */
 rondo_shape
-rondo_hosts_inner(uint64_t bytes);
+rondo_hosts_inner(uint64_t bytes, const rondo_levels *levels);
 
 /* rondo_hosts_segment_bytes - of a vector of `bytes` bytes. */
 uint64_t

@@ -151,8 +151,9 @@ rondo_tune_choose(const rondo_tune_query *query)
 
     /* Elsewhere shapes mean nothing and stay 0, so that plans are shared. */
     if (algo == RONDO_ALGO_all_reduce_levels) {
-        choice.inner =
-            forced->shapes ? forced->inner : rondo_hosts_inner(vector_bytes(query));
+        choice.inner = forced->shapes ? forced->inner
+                                      : rondo_hosts_inner(vector_bytes(query),
+                                                          query->coll->levels);
         choice.outer = forced->shapes ? forced->outer : outer_shape(query);
     }
     return choice;

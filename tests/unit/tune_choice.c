@@ -142,6 +142,8 @@ several_hosts(void **state)
 
                 assert_int_equal(choice.algo == RONDO_ALGO_all_reduce_levels,
                                  hosts < nranks);
+                assert_true(rondo_levels_even(levels, 1) ||
+                            choice.inner == RONDO_SHAPE_TREE);
             }
             rondo_levels_destroy(levels);
         }

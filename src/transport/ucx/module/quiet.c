@@ -1,13 +1,14 @@
 /*
- * quiet.c - UCX leaves the process as it was: it prints nothing, and signal dispositions
- * stay. Its messages go into the sentence of the next failure instead.
+ * quiet.c - UCX leaves the process as it was: it prints nothing, and signal
+ * dispositions stay. Its messages go into the sentence of the next failure
+ * instead.
  */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <ucs/debug/log_def.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "transport/ucx/module/wire_state.h"
 
@@ -57,14 +58,18 @@ rondo_ucx_sentence(char *why, size_t why_bytes, const char *what, ucs_status_t s
                    more ? " (" : "", last_message, more ? ")" : "");
 }
 
+static bool
+exchange(int number, const unsigned char *wanted, unsigned char *found)
+{
+    return syscall(SYS_rt_sigaction, number, wanted, found, 8) == 0;
+}
+
 void
 rondo_ucx_signals_save(rondo_ucx_signals *signals)
 {
+    memset(signals, 0, sizeof(*signals));
     for (int number = 1; number <= 64; number++) {
-        if (sigaction(number, NULL, &signals->was[number]) != 0) {
-            /* The C library keeps two for itself. */
-            memset(&signals->was[number], 0, sizeof(signals->was[number]));
-        }
+        signals->known[number] = exchange(number, NULL, signals->was[number]);
     }
 }
 
@@ -72,10 +77,10 @@ void
 rondo_ucx_signals_restore(const rondo_ucx_signals *signals)
 {
     for (int number = 1; number <= 64; number++) {
-        struct sigaction is;
-        if (sigaction(number, NULL, &is) == 0 &&
-            is.sa_sigaction != signals->was[number].sa_sigaction) {
-            (void)sigaction(number, &signals->was[number], NULL);
+        _Alignas(8) unsigned char is[64] = {0};
+        if (signals->known[number] && exchange(number, NULL, is) &&
+            memcmp(is, signals->was[number], sizeof(is)) != 0) {
+            (void)exchange(number, signals->was[number], NULL);
         }
     }
 }

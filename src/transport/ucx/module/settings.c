@@ -1,10 +1,9 @@
 /*
- * settings.c - how UCX is set up: what Rondo prefers, where the user has said nothing.
+ * settings.c - how UCX is set up: what Rondo prefers, where the user has said
+ * nothing.
  */
 #include <stdlib.h>
 #include <string.h>
-
-#include <ucm/api/ucm.h>
 
 #include "transport/ucx/module/wire_state.h"
 
@@ -17,15 +16,16 @@ static const struct setting {
 } transport_settings[] = {
     /* 64 KiB of data and SEGMENT_EXTRA: a parcel is one message of TCP's. */
     {"TCP_RX_SEG_SIZE", "66048"},
-    /* connect() must not block the caller. (How long it tries cannot be set: in UCX
-     * 1.13 TCP_SYN_CNT, set this way, overwrites its neighbours.) */
+    /* connect() must not block the caller. (How long it tries cannot be set: in
+     * UCX 1.13 TCP_SYN_CNT, set this way, overwrites its neighbours.) */
     {"TCP_CONN_NB", "y"},
     /* More peers than this and UCX would find TCP unfit. */
     {"TCP_MAX_NUM_EPS", "inf"},
 };
 
 static const struct setting settings[] = {
-    /* TCP's bandwidth is guessed so low that copying would always look cheaper. */
+    /* TCP's bandwidth is guessed so low that copying would always look cheaper.
+     */
     {"ZCOPY_THRESH", "8000"},
     /* A cache of registrations needs the hooks that we do not want. */
     {"RCACHE_ENABLE", "n"},
@@ -48,8 +48,8 @@ modify(ucp_config_t *config, const char *name, const char *value)
     return ucp_config_modify(config, name, value);
 }
 
-/* A transport's own setting. UCX 1.13 wants its name without the transport, later ones
- * with it; a name that fits nothing is passed over. */
+/* A transport's own setting. UCX 1.13 wants its name without the transport,
+ * later ones with it; a name that fits nothing is passed over. */
 static ucs_status_t
 modify_transport(ucp_config_t *config, const char *name, const char *value)
 {
@@ -59,22 +59,6 @@ modify_transport(ucp_config_t *config, const char *name, const char *value)
     }
     const char *bare = strchr(name, '_') + 1;
     return ucp_config_modify(config, bare, value);
-}
-
-/* UCX would patch mmap and malloc in the process to follow what becomes of registered
- * memory. We register only what we are told, and unmap it in time. */
-static void
-no_memory_hooks(void)
-{
-    if (user_has_set("MEM_EVENTS") || user_has_set("MEM_MMAP_HOOK_MODE")) {
-        return;
-    }
-    ucm_global_config_t options = ucm_global_opts;
-    options.enable_events = 0;
-    options.enable_malloc_hooks = 0;
-    options.enable_malloc_reloc = 0;
-    options.enable_dynamic_mmap_thresh = 0;
-    ucm_set_global_opts(&options);
 }
 
 /* A number of bytes as UCX reads it, such as 64K; 0 when it is none. */
@@ -111,7 +95,9 @@ ucs_status_t
 rondo_ucx_settings(const rondo_wire_setup *setup, ucp_config_t **config,
                    size_t *parcel_bytes)
 {
-    no_memory_hooks();
+    /* Registered memory is what we are told of, and unmapped in time: UCX need
+   * not follow what becomes of mappings. */
+    rondo_ucx_no_hooks();
     ucp_config_t *read = NULL;
     ucs_status_t status = ucp_config_read(NULL, NULL, &read);
     if (status != UCS_OK) {

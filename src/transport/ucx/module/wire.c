@@ -8,10 +8,13 @@
 
 #include "transport/ucx/module/wire_state.h"
 
-/* UCX's own thread belongs to one process: while a parent has a wire, a child that opened
- * another would stir the parent's events. */
+/* UCX's own thread belongs to one process: while a parent has a wire, a child
+ * that opened another would stir the parent's events. */
 static pid_t opened_by;
 static uint32_t opened;
+
+/* Without the version until UCX has been loaded. */
+static char name[48] = "UCX";
 
 static ucs_status_t
 make_context(rondo_wire *wire, const rondo_wire_setup *setup)
@@ -116,8 +119,12 @@ wire_open(const rondo_wire_setup *setup, rondo_wire **wire, char *why, size_t wh
     make_lists(made);
     rondo_ucx_signals signals;
     rondo_ucx_signals_save(&signals);
-    rondo_ucx_quiet();
-    const ucs_status_t status = start(made, setup, why, why_bytes);
+    ucs_status_t status = UCS_ERR_UNSUPPORTED;
+    if (rondo_ucx_calls_find(why, why_bytes)) {
+        (void)snprintf(name, sizeof(name), "UCX %s", ucp_get_version_string());
+        rondo_ucx_quiet();
+        status = start(made, setup, why, why_bytes);
+    }
     rondo_ucx_signals_restore(&signals);
     if (status != UCS_OK) {
         free(made);
@@ -209,8 +216,6 @@ wire_zero_copy_bytes(const rondo_wire *wire)
     return wire->zero_copy_bytes;
 }
 
-static char name[48];
-
 static const rondo_wire_ops ops = {
     .version = RONDO_WIRE_OPS_VERSION,
     .name = name,
@@ -238,6 +243,5 @@ rondo_ucx_wire(void);
 const rondo_wire_ops *
 rondo_ucx_wire(void)
 {
-    (void)snprintf(name, sizeof(name), "UCX %s", ucp_get_version_string());
     return &ops;
 }

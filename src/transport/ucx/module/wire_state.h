@@ -5,11 +5,9 @@
 #ifndef TRANSPORT_UCX_MODULE_WIRE_STATE_H
 #define TRANSPORT_UCX_MODULE_WIRE_STATE_H
 
-#include <signal.h>
 #include <sys/types.h>
 
-#include <ucp/api/ucp.h>
-
+#include "transport/ucx/module/calls.h"
 #include "transport/ucx/wire.h"
 
 /* The number of our active message; UCX keeps handlers per worker. */
@@ -126,9 +124,11 @@ rondo_ucx_settings(const rondo_wire_setup *setup, ucp_config_t **config,
 
 /* --- quiet.c ---------------------------------------------------------------------- */
 
-/* Signal dispositions as they were. */
+/* Signal dispositions as they were, in the kernel's words: the C library's sigaction
+ * would add to them. */
 typedef struct rondo_ucx_signals {
-    struct sigaction was[65];
+    _Alignas(8) unsigned char was[65][64];
+    bool known[65];
 } rondo_ucx_signals;
 
 void

@@ -295,6 +295,8 @@ finds_one_among_many(void **state)
     assert_int_equal(network.ninterfaces, RONDO_INTERFACES_MAX);
     for (uint32_t i = 1; i < RONDO_INTERFACES_MAX; i++) {
         assert_int_equal(network.interfaces[i].verdict, RONDO_INTERFACE_CONTAINER);
+        /* Those without an address would come last. */
+        assert_int_equal(network.interfaces[i].family, 4);
     }
     free(text);
 }

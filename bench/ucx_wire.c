@@ -1,6 +1,6 @@
 /*
- * ucx_wire.c - latency and bandwidth of the wire between two processes, to be held beside
- * ucx_perftest. On one host:
+ * ucx_wire.c - latency and bandwidth of the wire between two processes, to be held
+ * beside ucx_perftest. On one host:
  *   ucx_wire -d eth0 -t tcp -m latency -s 8
  * and on the other the same with the first one's address behind it.
  */

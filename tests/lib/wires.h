@@ -88,8 +88,8 @@ wires_pump(wires_end *end);
  * arrived. False: nothing in `wait_ms`. */
 bool
 wires_nap(wires_end *end, int wait_ms);
-/* wires_arrived, wires_lost, wires_done, wires_flushed - pump until it is so; false, and
- * noted, after `wait_ms`. */
+/* wires_arrived, wires_lost, wires_done, wires_flushed - pump until it is so; false,
+ * and noted, after `wait_ms`. */
 bool
 wires_arrived(wires_end *end, uint32_t peer, uint64_t parcels, uint64_t wait_ms);
 bool

@@ -69,7 +69,8 @@ fill_link(wires_end *end, wires_parcel *slots)
                        "8 MiB went to somebody who takes nothing");
 }
 
-/* After a loss: told once, all parcels ended, new ones fail at once, closing is quick. */
+/* After a loss: told once, all parcels ended, new ones fail at once, closing is
+ * quick. */
 static void
 look_at_loss(wires_end *end, wires_parcel *slots)
 {

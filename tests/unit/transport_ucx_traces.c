@@ -1,6 +1,7 @@
 /*
- * transport_ucx_traces.c - a wire leaves no trace in its process: no descriptor, thread,
- * signal handler, patched function or printed word; and a forked child is left alone.
+ * transport_ucx_traces.c - a wire leaves no trace in its process: no descriptor,
+ * thread, signal handler, patched function or printed word; and a forked child is left
+ * alone.
  */
 #include <dlfcn.h>
 #include <setjmp.h>
@@ -98,7 +99,8 @@ link_half(rank_self *self, const rondo_wire_ops *ops, half *mine, half *other)
                        "%s", why);
 }
 
-/* Opened, and in every second cycle linked, with a parcel each way, one of them kept. */
+/* Opened, and in every second cycle linked, with a parcel each way, one of them
+ * kept. */
 static bool
 cycle(rank_self *self, const rondo_wire_ops *ops, uint32_t number)
 {
@@ -267,8 +269,8 @@ handlers_and_functions_stay(void **state)
 
 /* --- output ----------------------------------------------------------------------- */
 
-/* Everything that makes UCX speak: devices that are not there, an address that is none, a
- * peer that is gone. */
+/* Everything that makes UCX speak: devices that are not there, an address that is none,
+ * a peer that is gone. */
 static void
 provoke(rank_self *self)
 {
@@ -349,7 +351,8 @@ users_choice(rank_self *self)
 {
     half mine;
 
-    /* "none0" cannot work; the user's device is taken instead of ours, or this opens. */
+    /* "none0" cannot work; the user's device is taken instead of ours, or this
+     * opens. */
     (void)setenv("UCX_NET_DEVICES", "none0", 1);
     const rondo_wire_ops *ops = wires_ops();
     const rondo_wire_setup setup = {.devices = "lo",

@@ -17,8 +17,8 @@
 #define PATIENCE_MS 50000
 #define PARCELS     8 /* on their way at once, per peer */
 
-/* Sends the sizes that `size_of` gives, `parcels` of them, to every other rank, and waits
- * until as many have come from each. */
+/* Sends the sizes that `size_of` gives, `parcels` of them, to every other rank, and
+ * waits until as many have come from each. */
 typedef size_t (*size_function)(const wires_end *end, uint64_t number);
 
 static bool
@@ -104,7 +104,8 @@ board_on(const char *devices)
 
 /* --- sizes ------------------------------------------------------------------------ */
 
-/* All short ones, and those around every limit: UCX's thresholds, its segments, ours. */
+/* All short ones, and those around every limit: UCX's thresholds, its segments,
+ * ours. */
 static size_t
 every_size(const wires_end *end, uint64_t number)
 {

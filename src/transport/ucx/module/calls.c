@@ -6,7 +6,6 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <ucm/api/ucm.h>
@@ -20,7 +19,8 @@ static const ucm_global_config_t *current_options;
 static bool
 user_wants_hooks(void)
 {
-    return getenv("UCX_MEM_EVENTS") != NULL || getenv("UCX_MEM_MMAP_HOOK_MODE") != NULL;
+    return rondo_ucx_user_setting("MEM_EVENTS") != NULL ||
+           rondo_ucx_user_setting("MEM_MMAP_HOOK_MODE") != NULL;
 }
 
 void

@@ -57,10 +57,14 @@ bool
 rondo_ucx_calls_find(char *why, size_t why_bytes);
 
 /* rondo_ucx_no_hooks - before each ucp_init: its memory domains shall not patch either.
- * Where somebody else had loaded UCX before, or the user has set UCX_MEM_..., nothing is
- * changed. */
+ * Where somebody else had loaded UCX before, or the user has set UCX_MEM_..., nothing
+ * is changed. */
 void
 rondo_ucx_no_hooks(void);
+
+/* rondo_ucx_user_setting - what the user has set UCX_<name> to; null: nothing. */
+const char *
+rondo_ucx_user_setting(const char *name);
 
 #ifndef RONDO_UCX_CALLS_PLAIN
 #define ucp_am_data_release            rondo_ucx_calls.ucp_am_data_release

@@ -2,8 +2,9 @@
  * inbox.c - parcels that come in, and those that their receiver keeps for a while.
  *
  * Where UCX can leave a parcel in the memory it was received in (RDMA), it stays there
- * until it is released. TCP uses its receive buffer again as soon as the handler returns,
- * so that data is copied, once, before the receiver sees it: it may remember the address.
+ * until it is released. TCP uses its receive buffer again as soon as the handler
+ * returns, so that data is copied, once, before the receiver sees it: it may remember
+ * the address.
  */
 #include <stdlib.h>
 #include <string.h>

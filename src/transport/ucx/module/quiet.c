@@ -1,11 +1,9 @@
 /*
  * quiet.c - UCX leaves the process as it was: it prints nothing, and signal
- * dispositions stay. Its messages go into the sentence of the next failure
- * instead.
+ * dispositions stay. Its messages go into the sentence of the next failure instead.
  */
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -42,7 +40,8 @@ rondo_ucx_quiet(void)
 {
     rondo_ucx_forget_message();
     /* A user who names a level or a file wants UCX's own output. */
-    if (quiet || getenv("UCX_LOG_LEVEL") != NULL || getenv("UCX_LOG_FILE") != NULL) {
+    if (quiet || rondo_ucx_user_setting("LOG_LEVEL") != NULL ||
+        rondo_ucx_user_setting("LOG_FILE") != NULL) {
         return;
     }
     quiet = true;

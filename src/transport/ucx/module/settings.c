@@ -1,6 +1,5 @@
 /*
- * settings.c - how UCX is set up: what Rondo prefers, where the user has said
- * nothing.
+ * settings.c - how UCX is set up: what Rondo prefers, where the user has said nothing.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,27 +15,32 @@ static const struct setting {
 } transport_settings[] = {
     /* 64 KiB of data and SEGMENT_EXTRA: a parcel is one message of TCP's. */
     {"TCP_RX_SEG_SIZE", "66048"},
-    /* connect() must not block the caller. (How long it tries cannot be set: in
-     * UCX 1.13 TCP_SYN_CNT, set this way, overwrites its neighbours.) */
+    /* connect() must not block the caller. (How long it tries cannot be set: in UCX
+     * 1.13 TCP_SYN_CNT, set this way, overwrites its neighbours.) */
     {"TCP_CONN_NB", "y"},
     /* More peers than this and UCX would find TCP unfit. */
     {"TCP_MAX_NUM_EPS", "inf"},
 };
 
 static const struct setting settings[] = {
-    /* TCP's bandwidth is guessed so low that copying would always look cheaper.
-     */
+    /* TCP's bandwidth is guessed so low that copying would always look cheaper. */
     {"ZCOPY_THRESH", "8000"},
     /* A cache of registrations needs the hooks that we do not want. */
     {"RCACHE_ENABLE", "n"},
 };
 
-static bool
-user_has_set(const char *name)
+const char *
+rondo_ucx_user_setting(const char *name)
 {
     char variable[64] = "UCX_";
     strncat(variable, name, sizeof(variable) - 5);
-    return getenv(variable) != NULL;
+    return getenv(variable);
+}
+
+static bool
+user_has_set(const char *name)
+{
+    return rondo_ucx_user_setting(name) != NULL;
 }
 
 static ucs_status_t
@@ -48,8 +52,8 @@ modify(ucp_config_t *config, const char *name, const char *value)
     return ucp_config_modify(config, name, value);
 }
 
-/* A transport's own setting. UCX 1.13 wants its name without the transport,
- * later ones with it; a name that fits nothing is passed over. */
+/* A transport's own setting. UCX 1.13 wants its name without the transport, later ones
+ * with it; a name that fits nothing is passed over. */
 static ucs_status_t
 modify_transport(ucp_config_t *config, const char *name, const char *value)
 {
@@ -95,8 +99,8 @@ ucs_status_t
 rondo_ucx_settings(const rondo_wire_setup *setup, ucp_config_t **config,
                    size_t *parcel_bytes)
 {
-    /* Registered memory is what we are told of, and unmapped in time: UCX need
-   * not follow what becomes of mappings. */
+    /* Registered memory is what we are told of, and unmapped in time: UCX need not
+     * follow what becomes of mappings. */
     rondo_ucx_no_hooks();
     ucp_config_t *read = NULL;
     ucs_status_t status = ucp_config_read(NULL, NULL, &read);
@@ -120,7 +124,7 @@ rondo_ucx_settings(const rondo_wire_setup *setup, ucp_config_t **config,
         ucp_config_release(read);
         return status;
     }
-    const char *segment = getenv("UCX_TCP_RX_SEG_SIZE");
+    const char *segment = rondo_ucx_user_setting("TCP_RX_SEG_SIZE");
     *parcel_bytes =
         parcel_bytes_of(segment != NULL ? segment : transport_settings[0].value);
     *config = read;

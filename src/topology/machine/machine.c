@@ -203,8 +203,8 @@ take_all(hwloc_topology_t topology, const char *xml, rondo_machine *machine)
     return take_xml(topology, xml, machine);
 }
 
-/* Plugins that would start whole stacks of graphics cards, and one for PCI that knows no
- * more than the kernel's files say, but leaks. */
+/* Plugins that would start whole stacks of graphics cards, and one for PCI that knows
+ * no more than the kernel's files say, but leaks. */
 static void
 leave_out(hwloc_topology_t topology)
 {

@@ -126,18 +126,20 @@ rondo_meeting_open_id(uint64_t timeout_ms, rondo_unique_id *id)
     const char *const wanted = rondo_config_text(RONDO_CONFIG_INTERFACE);
     rondo_server_spec spec = {
         .host = "127.0.0.1", .port = 0, .deadline_ns = rondo_deadline_ns(timeout_ms)};
+    const bool asked = strcmp(wanted, "auto") != 0;
     rondo_place place;
 
-    if (strcmp(wanted, "auto") != 0) {
-        const rondo_status status = rondo_interface_place(wanted, &place);
-        if (status != RONDO_OK) {
-            return status;
-        }
+    /* A host may have no IPv4 address at all, not even this one. */
+    rondo_status status =
+        rondo_interface_place(asked ? wanted : "127.0.0.1,::1", &place);
+    if (status == RONDO_OK) {
         rondo_place_host(&place, spec.host, sizeof spec.host);
+    } else if (asked) {
+        return status;
     }
     rondo_random(&spec.secret, sizeof spec.secret);
     rondo_random(&spec.job, sizeof spec.job);
-    const rondo_status status = rondo_server_open(&spec, &place);
+    status = rondo_server_open(&spec, &place);
     if (status != RONDO_OK) {
         return status;
     }

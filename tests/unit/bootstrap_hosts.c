@@ -353,6 +353,82 @@ a_cable_is_cut(void **state)
     (void)unsetenv("RONDO_LINK_SILENCE");
 }
 
+/* An id made on host 0 with this RONDO_INTERFACE; false: there is none. */
+static bool
+make_id(const char *interface, rondo_unique_id *id)
+{
+    const int own = space_own();
+
+    space_enter(hosts.fds[0], NULL);
+    (void)setenv("RONDO_INTERFACE", interface, 1);
+    const rondo_status status = rondo_meeting_open_id(20000, id);
+    (void)unsetenv("RONDO_INTERFACE");
+    space_enter(own, NULL);
+    (void)close(own);
+    return status == RONDO_OK;
+}
+
+/* Ranks of all hosts come by the id, or of host 0 alone. */
+static void
+come_by_id(const rondo_unique_id *id, const char *host, bool all)
+{
+    meet_init(4, 0, 0, 0, ranks);
+    for (uint32_t rank = 0; rank < 4; rank++) {
+        const rondo_comm_config config = {.size = sizeof config,
+                                          .rank = rank,
+                                          .nranks = 4,
+                                          .id = id,
+                                          .start_timeout_ms = 20000};
+        assert_int_equal(rondo_meeting_from_config(&config, &ranks[rank].meeting),
+                         RONDO_OK);
+        assert_string_equal(ranks[rank].meeting.host, host);
+        ranks[rank].space = hosts.fds[all ? rank % hosts.count : 0];
+    }
+    expect_success(4, host);
+}
+
+static void
+ids_between_hosts(void **state)
+{
+    const struct {
+        const char *interface;
+        const char *four; /* hosts with both families; null: none */
+        const char *six;  /* hosts with IPv6 alone */
+        bool far;         /* reached from other hosts */
+    } rows[] = {
+        {"auto", "127.0.0.1", "::1", false},
+        {"e0", "10.77.0.1", "fd77::1", true},
+        {"e*", "10.77.0.1", "fd77::1", true},
+        {"*", "10.77.0.1", "fd77::1", true},
+        {"^lo", "10.77.0.1", "fd77::1", true},
+        {"lo", "127.0.0.1", "::1", false},
+        {"fd77::/64,e0", "fd77::1", "fd77::1", true},
+        {"10.77.0.0/16", "10.77.0.1", NULL, true},
+        {"10.77.0.0/16,fd00::/8", "10.77.0.1", "fd77::1", true},
+        {"e0,^10.0.0.0/8", "fd77::1", "fd77::1", true},
+        {"10.77.0.2", NULL, NULL, true},
+        {"^e0,^lo", NULL, NULL, true},
+    };
+    rondo_unique_id id;
+
+    (void)state;
+    for (spaces_families families = SPACES_BOTH; families <= SPACES_SIX;
+         families += 2) {
+        need_hosts(3, families);
+        for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+            const char *const host =
+                families == SPACES_SIX ? rows[i].six : rows[i].four;
+            if (make_id(rows[i].interface, &id) != (host != NULL)) {
+                fail_msg("%s: %s", rows[i].interface, rondo_error_text());
+            }
+            if (host != NULL) {
+                come_by_id(&id, host, rows[i].far);
+            }
+        }
+        (void)close_hosts(NULL);
+    }
+}
+
 int
 main(void)
 {
@@ -366,6 +442,7 @@ main(void)
         cmocka_unit_test_teardown(no_route, close_hosts),
         cmocka_unit_test_teardown(nowhere_else, close_hosts),
         cmocka_unit_test_teardown(a_cable_is_cut, close_hosts),
+        cmocka_unit_test_teardown(ids_between_hosts, close_hosts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,11 +73,12 @@ rondo_comm_config_init(rondo_comm_config *config);
  * the meeting point: it listens from now on, until the communicator is made or the
  * start time-out has passed.
  *
- * It listens at one address only, and an id made without RONDO_INTERFACE ("auto") is for
- * the ranks of this host alone: 127.0.0.1 or ::1. For ranks of other hosts set RONDO_INTERFACE
- * to what they can reach: an address (10.0.0.5), an interface (eth0: its first address,
- * IPv4 before IPv6), a pattern (ib*), a range (10.1.0.0/16), or a list of these; "^eth1"
- * takes out. The id holds a secret of its own: whoever has it can join.
+ * It listens at one address only, and an id made without RONDO_INTERFACE ("auto") is
+ * for the ranks of this host alone: 127.0.0.1, or ::1 where that is missing. For ranks
+ * of other hosts set RONDO_INTERFACE to what they can reach: an address (10.0.0.5), an
+ * interface (eth0: its first address, IPv4 before IPv6), a pattern (ib*), a range
+ * (10.1.0.0/16), or a list of these; "^eth1" takes out. The id holds a secret of its
+ * own: whoever has it can join.
  *
  * RONDO_ERR_ARG     `id` is null, or RONDO_INTERFACE means nothing on this host (the text
  *                   lists what there is)

@@ -80,8 +80,8 @@ rondo_comm_config_init(rondo_comm_config *config);
  * (10.1.0.0/16), or a list of these; "^eth1" takes out. The id holds a secret of its
  * own: whoever has it can join.
  *
- * RONDO_ERR_ARG     `id` is null, or RONDO_INTERFACE means nothing on this host (the text
- *                   lists what there is)
+ * RONDO_ERR_ARG     `id` is null, or RONDO_INTERFACE means nothing on this host (the
+ *                   text lists what there is)
  * RONDO_ERR_SYSTEM  no socket could be opened
  */
 RONDO_API RONDO_MUST_USE rondo_status

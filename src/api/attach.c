@@ -4,16 +4,11 @@
 
 #include "api/create.h"
 #include "base/alloc.h"
-#include "base/config.h"
+#include "topology/cores.h"
 
 /* Plans kept per communicator. */
 #define PLANS_MAX       256
 #define PLANS_BYTES_MAX (UINT64_C(64) << 20)
-
-/* Polls before a waiting rank yields, where every rank has a core of its own: some
- * microseconds. A yield costs little when nobody else wants the core, and when somebody
- * does, it may be the very rank that is waited for. */
-#define SPINS_ALONE 100
 
 /* A process of peers has ended; runs on the service thread. */
 static void
@@ -82,23 +77,6 @@ watch_neighbours(rondo_comm *comm)
     return RONDO_OK;
 }
 
-/* Polls before yielding: none where ranks share cores, RONDO_SPIN where it is given. */
-static rondo_status
-read_spins(rondo_comm *comm)
-{
-    uint64_t spins = comm->hosts.nlocal <= comm->cores ? SPINS_ALONE : 0;
-
-    if (strcmp(rondo_config_text(RONDO_CONFIG_SPIN), "auto") != 0) {
-        const rondo_status status =
-            rondo_config_number(RONDO_CONFIG_SPIN, 0, UINT32_MAX, &spins);
-        if (status != RONDO_OK) {
-            return status;
-        }
-    }
-    comm->spins = (uint32_t)spins;
-    return RONDO_OK;
-}
-
 /* The lowest rank of a host makes its segment. */
 static rondo_status
 publish(rondo_comm *comm)
@@ -128,7 +106,7 @@ rondo_comm_map(rondo_comm *comm)
     rondo_status status = rondo_tune_forced_parse(comm->settings.algo, &comm->forced);
 
     if (status == RONDO_OK) {
-        status = read_spins(comm);
+        status = rondo_cores_spins(comm->hosts.nlocal, comm->cores, &comm->spins);
     }
     if (status == RONDO_OK && comm->hosts.count > 1) {
         status = rondo_levels_create(comm->nranks, comm->hosts.of, NULL, &comm->levels);

@@ -238,11 +238,13 @@ join_wire(rondo_comm *comm)
     memcpy(&setup.comm, comm->uid.bytes, sizeof setup.comm);
     rondo_status status = rondo_ucx_address(comm->ucx, address, &bytes);
     if (status == RONDO_OK) {
-        rondo_board_wire_set(&comm->board, address, bytes);
         status = rondo_ucx_create(&setup, &comm->net);
     }
     if (status == RONDO_OK) {
         status = rondo_doze_open(comm->service, comm->ucx, &comm->doze);
+    }
+    if (status == RONDO_OK) {
+        rondo_board_wire_set(&comm->board, address, bytes);
     }
     for (uint32_t peer = 0; status == RONDO_OK && peer < comm->nranks; peer++) {
         if (!rondo_hosts_together(&comm->hosts, peer, comm->rank)) {

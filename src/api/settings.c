@@ -7,6 +7,7 @@
 #include "base/config.h"
 #include "base/log.h"
 #include "bootstrap/wire.h"
+#include "topology/cores.h"
 
 static void
 fill_settings(rondo_settings *settings, rondo_status *status)
@@ -77,25 +78,14 @@ rondo_comm_card_fill(const rondo_comm *comm, rondo_card *card)
 uint32_t
 rondo_comm_cores(const rondo_comm *comm, const rondo_card *cards)
 {
-    const rondo_hosts *const hosts = &comm->hosts;
-    uint32_t cores = 0;
-    uint32_t quota = UINT32_MAX;
+    rondo_cores cores = {0};
 
-    for (uint32_t word = 0; word < RONDO_CPUS_MAX / 64; word++) {
-        uint64_t any = 0;
+    for (uint32_t i = 0; i < comm->hosts.nlocal; i++) {
+        const rondo_card *const card = &cards[comm->hosts.local[i]];
 
-        for (uint32_t i = 0; i < hosts->nlocal; i++) {
-            any |= cards[hosts->local[i]].cpus[word];
-        }
-        cores += (uint32_t)__builtin_popcountll(any);
+        rondo_cores_add(&cores, card->cpus, card->quota);
     }
-    for (uint32_t i = 0; i < hosts->nlocal; i++) {
-        const uint32_t its = cards[hosts->local[i]].quota;
-
-        quota = its < quota ? its : quota;
-    }
-    cores = cores < quota ? cores : quota;
-    return cores == 0 ? 1 : cores;
+    return rondo_cores_count(&cores);
 }
 
 rondo_status

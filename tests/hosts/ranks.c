@@ -29,7 +29,7 @@ typedef struct rank_test {
     char first[192]; /* what was wrong first */
 } rank_test;
 
-/* --- values: sums of small integers are exact in both types ------------------------ */
+/* --- values: sums of small integers are exact in both types ----------------------- */
 
 static size_t
 width(const rank_test *t)
@@ -77,7 +77,7 @@ fill(rank_test *t, uint64_t elements)
     }
 }
 
-/* --- the collectives ---------------------------------------------------------------- */
+/* --- the collectives -------------------------------------------------------------- */
 
 static rondo_status
 all_reduce(rank_test *t)
@@ -178,7 +178,7 @@ static const rank_call calls[] = {
 
 #define CALLS (sizeof calls / sizeof calls[0])
 
-/* --- exact --------------------------------------------------------------------------- */
+/* --- exact ------------------------------------------------------------------------ */
 
 static void
 note_wrong(rank_test *t, const rank_call *call, const char *what, uint64_t at)
@@ -255,7 +255,7 @@ run_all(rank_test *t)
     return rondo_barrier(t->comm) == RONDO_OK;
 }
 
-/* --- which way ------------------------------------------------------------------------ */
+/* --- which way -------------------------------------------------------------------- */
 
 typedef struct rank_way {
     uint64_t sent;
@@ -336,7 +336,7 @@ measure(rank_test *t)
     return true;
 }
 
-/* --- one rank -------------------------------------------------------------------------- */
+/* --- one rank --------------------------------------------------------------------- */
 
 static uint64_t
 number_from(const char *variable)

@@ -1,13 +1,13 @@
 /*
  * wire.h - what the module librondo_ucx.so gives: parcels between processes, reliable
  * and in order, over UCX. The module is the only code that knows UCX, and it knows
- * nothing of Rondo: C and UCX only, errors as text, so that it can be loaded when a pair
- * of ranks needs it, and replaced by a stand-in in tests.
+ * nothing of Rondo: C and UCX only, errors as text, so that it can be loaded when a
+ * pair of ranks needs it, and replaced by a stand-in in tests.
  *
- * A wire is one UCX context and worker of a process. None of its functions may be called
- * by two threads at once: the caller has a lock. `arrived` and `lost` are called from
- * inside progress, flush or send, with that lock held; they must be short and must not
- * call the wire, but for `release`.
+ * A wire is one UCX context and worker of a process. None of its functions may be
+ * called by two threads at once: the caller has a lock. `arrived` and `lost` are called
+ * from inside progress, arm, flush or send, with that lock held; they must be short and
+ * must not call the wire, but for `release`.
  */
 #ifndef TRANSPORT_UCX_WIRE_H
 #define TRANSPORT_UCX_WIRE_H
@@ -31,8 +31,8 @@ typedef struct rondo_wire_link rondo_wire_link; /* to the wire of another proces
 typedef struct rondo_wire_map rondo_wire_map;   /* registered memory */
 
 /* A parcel has come. `data` lies in the wire's memory. True: kept until `release` of
- * `parcel`, from any later call; false: done with. Kept parcels hold receive buffers, so
- * whoever keeps them bounds them. */
+ * `parcel`, from any later call; false: done with. Kept parcels hold receive buffers,
+ * so whoever keeps them bounds them. */
 typedef bool (*rondo_wire_arrived)(void *user, const void *header, size_t header_bytes,
                                    const void *data, size_t bytes, void *parcel);
 
@@ -88,11 +88,12 @@ typedef struct rondo_wire_ops {
     /* progress - how much has happened; 0: nothing. */
     uint32_t (*progress)(rondo_wire *wire);
     void (*release)(rondo_wire *wire, void *parcel);
-    /* flushed - begin flushing at the first call; true once all parcels of the link have
-     * left this process for good (call progress in between), or it is lost. */
+    /* flushed - begin flushing at the first call; true once all parcels of the link
+     * have left this process for good (call progress in between), or it is lost. */
     bool (*flushed)(rondo_wire *wire, rondo_wire_link *link);
 
-    /* event_fd - becomes readable when something may have arrived after arm() said true;
+    /* event_fd - becomes readable when something may have arrived after arm() said
+     * true;
      * -1: there is none. arm - false: there is something to do already. */
     int (*event_fd)(rondo_wire *wire);
     bool (*arm)(rondo_wire *wire);

@@ -38,6 +38,19 @@ sent(void *request, ucs_status_t status, void *user_data)
     rondo_ucx_list_add(&sending->wire->free_sending, &sending->node);
 }
 
+static bool
+is_zero_copy(const rondo_wire *wire, const rondo_wire_parcel *parcel)
+{
+    return parcel->map != NULL && parcel->bytes >= wire->zero_copy_from;
+}
+
+/* UCX would register other memory just to send from it. */
+static bool
+is_copied(const rondo_wire *wire, const rondo_wire_parcel *parcel)
+{
+    return wire->registers && parcel->bytes >= wire->zero_copy_from;
+}
+
 static ucp_request_param_t
 how_to_send(const rondo_wire *wire, const rondo_wire_parcel *parcel,
             rondo_ucx_sending *sending)
@@ -50,10 +63,10 @@ how_to_send(const rondo_wire *wire, const rondo_wire_parcel *parcel,
         .cb.send = sent,
         .user_data = sending,
     };
-    if (parcel->map != NULL) {
+    if (is_zero_copy(wire, parcel)) {
         param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
         param.memh = parcel->map->memory;
-    } else if (wire->registers) {
+    } else if (is_copied(wire, parcel)) {
         param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
         param.datatype = wire->copied;
     }
@@ -81,11 +94,13 @@ rondo_ucx_send(rondo_wire *wire, rondo_wire_link *link, rondo_wire_parcel *parce
     sending->parcel = parcel;
     rondo_ucx_list_add(&link->sending, &sending->node);
     const ucp_request_param_t param = how_to_send(wire, parcel, sending);
-    void *request =
-        ucp_am_send_nbx(link->endpoint, RONDO_UCX_PARCEL_ID, parcel->header,
-                        parcel->header_bytes, parcel->data, parcel->bytes, &param);
+    /* The datatype of data to be copied knows the parcel; see rdma.c. */
+    const bool by_type = (param.op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) != 0;
+    void *request = ucp_am_send_nbx(
+        link->endpoint, RONDO_UCX_PARCEL_ID, parcel->header, parcel->header_bytes,
+        by_type ? sending : parcel->data, by_type ? 1 : parcel->bytes, &param);
     const bool refused = UCS_PTR_IS_ERR(request);
-    if (!refused && parcel->map != NULL) {
+    if (!refused && is_zero_copy(wire, parcel)) {
         wire->zero_copy_bytes += parcel->bytes;
     }
     if (!refused && request != NULL) {

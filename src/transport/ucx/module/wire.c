@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "transport/ucx/module/wire_state.h"
+#include "transport/ucx/module/rdma.h"
 
-/* UCX's own thread belongs to one process: while a parent has a wire, a child
- * that opened another would stir the parent's events. */
+/* UCX's own thread belongs to one process: while a parent has a wire, a child that
+ * opened another would stir the parent's events. */
 static pid_t opened_by;
 static uint32_t opened;
 
@@ -32,7 +32,10 @@ make_context(rondo_wire *wire, const rondo_wire_setup *setup)
         .mt_workers_shared = 0,
         .name = "rondo",
     };
-    status = ucp_init(&params, config, &wire->context);
+    status = rondo_ucx_rdma_settings(wire, setup, config);
+    if (status == UCS_OK) {
+        status = ucp_init(&params, config, &wire->context);
+    }
     ucp_config_release(config);
     return status;
 }
@@ -59,6 +62,9 @@ make_worker(rondo_wire *wire)
     }
     if (status == UCS_OK) {
         status = rondo_ucx_inbox_open(wire);
+    }
+    if (status == UCS_OK) {
+        status = rondo_ucx_rdma_open(wire);
     }
     if (status != UCS_OK) {
         ucp_worker_destroy(wire->worker);
@@ -149,6 +155,7 @@ wire_close(rondo_wire *wire)
     ucp_worker_destroy(wire->worker);
     ucp_cleanup(wire->context);
     rondo_ucx_sending_free(wire);
+    rondo_ucx_rdma_close(wire);
     free(wire);
     opened--;
 }
@@ -207,7 +214,10 @@ wire_event_fd(rondo_wire *wire)
 static bool
 wire_arm(rondo_wire *wire)
 {
-    return wire->failing == 0 && ucp_worker_arm(wire->worker) == UCS_OK;
+    /* A device may have been armed after what came last, and says nothing of that: look
+     * once more. */
+    return wire->failing == 0 && ucp_worker_arm(wire->worker) == UCS_OK &&
+           wire_progress(wire) == 0;
 }
 
 static uint64_t

@@ -10,8 +10,7 @@
 #include "transport/ucx/module/calls.h"
 #include "transport/ucx/wire.h"
 
-/* The number of our active message; UCX keeps handlers per worker. */
-#define RONDO_UCX_PARCEL_ID 1
+#define RONDO_UCX_PARCEL_ID 1 /* of our active message */
 
 /* Ends of doubly linked lists; a list is empty when it points to itself. */
 typedef struct rondo_ucx_node {
@@ -19,7 +18,8 @@ typedef struct rondo_ucx_node {
     struct rondo_ucx_node *previous;
 } rondo_ucx_node;
 
-/* A parcel handed to UCX that was not finished at once. Its node is the first member. */
+/* A parcel handed to UCX that was not finished at once. Its node is the first
+ * member. */
 typedef struct rondo_ucx_sending {
     rondo_ucx_node node; /* on its link's list, or on the wire's of free ones */
     rondo_wire *wire;
@@ -70,7 +70,8 @@ struct rondo_wire {
     uint32_t failing; /* links whose loss has not been told */
     size_t parcel_bytes;
     uint64_t zero_copy_bytes;
-    ucp_datatype_t copied; /* data that UCX is to copy; see datatype.c */
+    ucp_datatype_t copied; /* data that UCX is to copy; see rdma.c */
+    size_t zero_copy_from; /* bytes; 0: never */
     rondo_ucx_node links;
     rondo_ucx_node maps;
     rondo_ucx_node free_sending;
@@ -124,8 +125,7 @@ rondo_ucx_settings(const rondo_wire_setup *setup, ucp_config_t **config,
 
 /* --- quiet.c ---------------------------------------------------------------------- */
 
-/* Signal dispositions as they were, in the kernel's words: the C library's sigaction
- * would add to them. */
+/* Signal dispositions, in the kernel's words: the C library's would add to them. */
 typedef struct rondo_ucx_signals {
     _Alignas(8) unsigned char was[65][64];
     bool known[65];
@@ -139,7 +139,7 @@ rondo_ucx_signals_restore(const rondo_ucx_signals *signals);
 /* rondo_ucx_quiet - from now on UCX's messages are kept instead of printed. */
 void
 rondo_ucx_quiet(void);
-/* rondo_ucx_forget_message - before a call whose messages are of interest. */
+/* rondo_ucx_forget_message - before a call whose messages matter. */
 void
 rondo_ucx_forget_message(void);
 /* rondo_ucx_sentence - "<what>: <status>", and UCX's own last message when it has one;

@@ -126,7 +126,11 @@ meet(const options *o)
             }
         } else if (bind(fd, found->ai_addr, found->ai_addrlen) == 0 &&
                    listen(fd, 1) == 0) {
-            const int peer = accept(fd, NULL, NULL);
+            struct pollfd wait = {.fd = fd, .events = POLLIN};
+            const int peer = poll(&wait, 1, 20000) == 1 ? accept(fd, NULL, NULL) : -1;
+            if (peer < 0) {
+                give_up("nobody came");
+            }
             close(fd);
             freeaddrinfo(found);
             return peer;

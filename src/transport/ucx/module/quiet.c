@@ -14,7 +14,7 @@ static char last_message[256];
 static bool quiet;
 
 /* Called by UCX for each of its messages, on whatever thread has one. */
-static ucs_log_func_rc_t
+__attribute__((format(printf, 6, 0))) static ucs_log_func_rc_t
 keep_message(const char *file, unsigned line, const char *function,
              ucs_log_level_t level, const ucs_log_component_config_t *config,
              const char *message, va_list arguments)

@@ -13,8 +13,13 @@
 static char last_message[256];
 static bool quiet;
 
+static ucs_log_func_rc_t
+keep_message(const char *, unsigned, const char *, ucs_log_level_t,
+             const ucs_log_component_config_t *, const char *, va_list)
+    __attribute__((format(printf, 6, 0)));
+
 /* Called by UCX for each of its messages, on whatever thread has one. */
-__attribute__((format(printf, 6, 0))) static ucs_log_func_rc_t
+static ucs_log_func_rc_t
 keep_message(const char *file, unsigned line, const char *function,
              ucs_log_level_t level, const ucs_log_component_config_t *config,
              const char *message, va_list arguments)

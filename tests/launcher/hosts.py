@@ -1,5 +1,5 @@
 # hosts.py - rondo-run --hosts, with agents that stay on this machine: order, words, ends.
-# ctest: timeout=300 label=slow
+# ctest: timeout=400 label=slow
 import os
 import re
 import signal
@@ -305,7 +305,7 @@ class Reached(Case):
             self.assertIn(words, job.err)
         self.assertEqual(job.out, "")
         self.assertFalse(os.path.exists(touch), "a rank was started")
-        self.assertLess(job.seconds, 8)
+        self.assertLess(job.seconds, 20)
         return job
 
     def test_agent_fails(self):
@@ -342,8 +342,8 @@ class Reached(Case):
 
     def test_no_answer(self):
         job = self.refused("[ $host = node0 ] || exec sleep 60",
-                           "node1, node2: no answer within 0.7 s",
-                           more=("--answer", "0.7"))
+                           "node1, node2: no answer within 3 s",
+                           more=("--answer", "3"))
         self.assertNotIn("node0", job.err)
 
     def test_another_answer(self):
@@ -370,14 +370,14 @@ class Reached(Case):
         job.wait_for(lambda: self.count_ready() == 2)
         job.send(signal.SIGINT)
         self.assertEqual(job.finish(), 130)
-        self.assertLess(job.seconds, 8)
+        self.assertLess(job.seconds, 20)
         self.assertIn("giving up", job.err)
 
     def test_timeout_before_the_start(self):
         job, code = self.run_on((1, 1), "--timeout", 0.5, "true",
                                 agent=self.agent("exec sleep 60"))
         self.assertEqual(code, 124)
-        self.assertLess(job.seconds, 8)
+        self.assertLess(job.seconds, 20)
 
 
 class Ends(Case):
@@ -412,7 +412,7 @@ class Ends(Case):
             job, code = self.run_on((2, 1), "--grace", 0.7, "--json", *self.rank_is(
                 2, "time.sleep(2); sys.exit(4)", stubborn + SLEEP))
             self.assertEqual(code, 4)
-            self.assertLess(job.seconds, 12)
+            self.assertLess(job.seconds, 20)
             self.assertIn("ranks 0-1 did not end within 0.7 s: sending SIGTERM", job.err)
             self.assertIn("after it ranks 0-1 on node0 were killed", job.err)
             self.assertEqual([r["signal"] for r in job.json()["ranks"]],
@@ -426,13 +426,13 @@ class Ends(Case):
         self.assertEqual(code, 0, job.err)
         for host in ("node0", "node1"):
             self.assertIn(f"{host}: processes left behind by the ranks", job.err)
-        self.assertLess(job.seconds, 8)
+        self.assertLess(job.seconds, 20)
 
     def test_timeout(self):
         job, code = self.run_on((2, 1), "--timeout", 1, "sleep", 60)
         self.assertEqual(code, 124)
         self.assertIn("time-out after 1 s: ending ranks 0-2", job.err)
-        self.assertLess(job.seconds, 8)
+        self.assertLess(job.seconds, 20)
 
     def started(self, slots, text, *options, **more):
         job = self.job_on(slots, *options, *python(text + self.ready() + SLEEP), **more)
@@ -453,7 +453,7 @@ class Ends(Case):
         job = self.started((1, 2), "signal.signal(2, signal.SIG_DFL)\n")
         job.send(signal.SIGINT)
         self.assertEqual(job.finish(), 130)
-        self.assertLess(job.seconds, 10)
+        self.assertLess(job.seconds, 20)
 
     def test_second_ctrl_c_kills_at_once(self):
         job = self.started((1, 1), STUBBORN, "--grace", 60)

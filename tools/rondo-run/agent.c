@@ -150,7 +150,7 @@ int
 run_agent_start(char **words, const sigset_t *mask, run_agent *agent)
 {
     char path[PATH_MAX];
-    run_reason unused;
+    run_reason unused = {""};
     *agent = (run_agent){.input = -1, .output = -1, .errors = -1};
     if (run_program_find(words[0], path, sizeof(path), &unused) != 0) {
         return ENOENT;

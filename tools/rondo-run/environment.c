@@ -117,6 +117,7 @@ run_settings_gather(run_options *options)
     for (size_t i = 0; i < options->setting_count; i++) {
         settings[count++] = options->settings[i];
     }
+    free(options->settings);
     options->settings = settings;
     options->setting_count = count;
     return 0;

@@ -474,9 +474,9 @@ host_keys_repeat(void **state)
     assert_memory_equal(&one, &other, sizeof one);
     assert_memory_not_equal(&one, &zero, sizeof one);
     /* Hosts that look alike are told apart by their ids. */
-    const char *const ids[] = {"a", "b", "ab",
-                               "a very long one, longer than any name "
-                               "of a host, so that it is cut in texts"};
+    const char *const ids[] = {
+        "a", "b", "ab",
+        "an id that is longer than the name of any host, and is cut in the texts"};
     rondo_name keys[4];
     for (uint32_t i = 0; i < 4; i++) {
         char name[RONDO_HOST_NAME_BYTES];

@@ -1,6 +1,6 @@
 # Optimisation across files, in release builds by gcc: the way of a short operation leads
-# through five rooms. The archive's objects are fat, so that whoever links it needs to
-# know nothing of it.
+# through five rooms. It happens once, when all objects of the library are made one; the
+# shared library, the archive and whoever links it then need to know nothing of it.
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_BUILD_TYPE STREQUAL "Release"
    AND NOT RONDO_SANITIZE)
   set(RONDO_LTO ON)
@@ -8,16 +8,20 @@ else()
   set(RONDO_LTO OFF)
 endif()
 
-# For objects that take part.
-function(rondo_lto_objects target)
-  if(RONDO_LTO)
-    target_compile_options(${target} PRIVATE -flto=auto -ffat-lto-objects)
+# Sets `result` to what libraries are made of: the objects of `target`, or the one object
+# they have become.
+function(rondo_library_objects target result)
+  if(NOT RONDO_LTO)
+    set(${result} $<TARGET_OBJECTS:${target}> PARENT_SCOPE)
+    return()
   endif()
-endfunction()
-
-# For a library or program that is linked from them.
-function(rondo_lto_link target)
-  if(RONDO_LTO)
-    target_link_options(${target} PRIVATE -flto=auto -O3)
-  endif()
+  target_compile_options(${target} PRIVATE -flto=auto)
+  set(object ${PROJECT_BINARY_DIR}/${target}.o)
+  add_custom_command(OUTPUT ${object}
+    COMMAND ${CMAKE_C_COMPILER} -O3 -g -r -flto=auto -flinker-output=nolto-rel
+      -o ${object} $<TARGET_OBJECTS:${target}>
+    DEPENDS ${target} $<TARGET_OBJECTS:${target}>
+    COMMENT "Optimising ${target} as a whole" COMMAND_EXPAND_LISTS VERBATIM)
+  add_custom_target(${target}_whole DEPENDS ${object})
+  set(${result} ${object} PARENT_SCOPE)
 endfunction()

@@ -30,7 +30,8 @@ rondo_comm_cores(const rondo_comm *comm, const rondo_card *cards);
 RONDO_MUST_USE rondo_status
 rondo_comm_reach_find(rondo_comm *comm, const char *host);
 
-/* rondo_comm_reach_open - open a port at my addresses, for a part I may be rank 0 of. */
+/* rondo_comm_reach_open - open a port at my addresses, for a part I may be rank 0
+ * of. */
 RONDO_MUST_USE rondo_status
 rondo_comm_reach_open(rondo_comm *comm);
 

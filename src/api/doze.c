@@ -1,4 +1,5 @@
-/* doze.c - the service thread rings whoever sleeps while something comes from a host. */
+/* doze.c - the service thread rings whoever sleeps while something comes from a
+ * host. */
 #include "api/doze.h"
 
 #include <pthread.h>
@@ -14,8 +15,8 @@ struct rondo_doze {
     rondo_comm *sleepers; /* chained by comm->next_sleeper */
 };
 
-/* The process's, and what guards it and the list of sleepers. The service thread takes it
- * for moments, to ring. */
+/* The process's, and what guards it and the list of sleepers. The service thread takes
+ * it for moments, to ring. */
 static pthread_mutex_t guard = PTHREAD_MUTEX_INITIALIZER;
 static rondo_doze *ours;
 

@@ -4,14 +4,7 @@
 #include <string.h>
 
 #include "api/request.h"
-#include "base/alloc.h"
 #include "base/log.h"
-
-/* How long an answer of another process's service thread may take. */
-#define ANSWER_NS (UINT64_C(400) * RONDO_NS_PER_MS)
-
-/* The same for a process on another host, which its own host's leader asks. */
-#define ELSEWHERE_NS (UINT64_C(1000) * RONDO_NS_PER_MS)
 
 /* How long the other side's arguments may take to come from another host. */
 #define ARGUMENTS_NS (UINT64_C(500) * RONDO_NS_PER_MS)
@@ -191,75 +184,6 @@ find_slowest(const rondo_request *request, rondo_activity *behind)
     return slowest;
 }
 
-/* Ask the processes on other hosts, and note who does not answer. */
-static void
-ask_elsewhere(const rondo_comm *comm, bool *answered)
-{
-    const struct timespec pause = {.tv_nsec = (long)(10 * RONDO_NS_PER_MS)};
-    const uint64_t until_ns = rondo_now_ns() + ELSEWHERE_NS;
-    uint64_t *pulses = NULL;
-    bool all = false;
-
-    if (comm->links == NULL ||
-        rondo_alloc_zero(comm->nranks * sizeof *pulses, (void **)&pulses) != RONDO_OK) {
-        return;
-    }
-    for (uint32_t rank = 0; rank < comm->nranks; rank++) {
-        pulses[rank] = rondo_board_pulse(&comm->board, rank);
-    }
-    while (!all && rondo_now_ns() < until_ns) {
-        rondo_links_ask(comm->links);
-        (void)nanosleep(&pause, NULL);
-        all = true;
-        for (uint32_t rank = 0; rank < comm->nranks; rank++) {
-            answered[rank] = answered[rank] ||
-                             rondo_hosts_together(&comm->hosts, rank, comm->rank) ||
-                             rondo_board_pulse(&comm->board, rank) != pulses[rank];
-            all = all && answered[rank];
-        }
-    }
-    rondo_free(pulses);
-}
-
-/* Ask the processes of this host. */
-static void
-ask_here(const rondo_comm *comm, bool *answered)
-{
-    const rondo_hosts *const hosts = &comm->hosts;
-    bool here[1] = {false};
-
-    if (hosts->count == 1) {
-        rondo_service_ask(comm->service, comm->addresses, comm->nranks, ANSWER_NS,
-                          answered);
-        return;
-    }
-    for (uint32_t i = 0; i < hosts->nlocal; i++) {
-        rondo_service_ask(comm->service, &comm->addresses[hosts->local[i]], 1,
-                          ANSWER_NS, here);
-        answered[hosts->local[i]] = here[0];
-    }
-}
-
-/* The first rank whose process does not answer; UINT32_MAX: all do. */
-static uint32_t
-find_silent(const rondo_comm *comm)
-{
-    bool *answered = NULL;
-    uint32_t silent = UINT32_MAX;
-
-    if (rondo_alloc_zero(comm->nranks * sizeof *answered, (void **)&answered) !=
-        RONDO_OK) {
-        return UINT32_MAX;
-    }
-    ask_elsewhere(comm, answered);
-    ask_here(comm, answered);
-    for (uint32_t rank = 0; rank < comm->nranks && silent == UINT32_MAX; rank++) {
-        silent = answered[rank] ? UINT32_MAX : rank;
-    }
-    rondo_free(answered);
-    return silent;
-}
-
 /* "rank 3 (process 4711)", on more than one host with the host. */
 static void
 rank_text(const rondo_comm *comm, uint32_t rank, char *text, size_t text_bytes)
@@ -280,7 +204,7 @@ give_up(rondo_request *request, double waited_s)
 {
     rondo_comm *const comm = request->comm;
     rondo_activity behind = {0};
-    const uint32_t silent = find_silent(comm);
+    const uint32_t silent = rondo_comm_silent(comm);
     const uint32_t culprit =
         silent != UINT32_MAX ? silent : find_slowest(request, &behind);
     char who[192];

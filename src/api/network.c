@@ -1,4 +1,5 @@
-/* network.c - ranks on other hosts: what we can be reached at, control links, the wire. */
+/* network.c - ranks on other hosts: what we can be reached at, control links, the
+ * wire. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,8 +25,8 @@ is_loopback(const char *host)
     return strcmp(host, "localhost") == 0;
 }
 
-/* Where ranks meet on loopback, other hosts are other network stacks of this machine only
- * by their RONDO_HOST_ID, and they talk over loopback, too. */
+/* Where ranks meet on loopback, other hosts are other network stacks of this machine
+ * only by their RONDO_HOST_ID, and they talk over loopback, too. */
 static const char *
 wanted_interfaces(bool loopback)
 {

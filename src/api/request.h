@@ -84,6 +84,11 @@ rondo_pairs_progress(rondo_comm *comm);
 void
 rondo_request_inspect(rondo_request *request, uint64_t now_ns);
 
+/* rondo_comm_silent - ask the processes of all ranks; the first rank whose process does
+ * not answer, UINT32_MAX: all do. Takes a second at most. */
+uint32_t
+rondo_comm_silent(const rondo_comm *comm);
+
 /* rondo_request_glance - the same for callers that poll instead of waiting: looks at
  * the clock and inspects when it is time. Returns the communicator's status. */
 RONDO_MUST_USE rondo_status

@@ -52,10 +52,10 @@ others_sleep(void)
         if (file == NULL) {
             continue; /* ended */
         }
-        asleep = fscanf(file, "%ld", &call) == 1 &&
-                 (call == SYS_epoll_wait || call == SYS_epoll_pwait ||
-                  call == SYS_futex) &&
-                 asleep;
+        asleep =
+            fscanf(file, "%ld", &call) == 1 &&
+            (call == SYS_epoll_wait || call == SYS_epoll_pwait || call == SYS_futex) &&
+            asleep;
         (void)fclose(file);
     }
     (void)closedir(folder);

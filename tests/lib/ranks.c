@@ -177,7 +177,7 @@ rank_config(const rank_self *self)
     rondo_comm_config config;
 
     rondo_comm_config_init(&config);
-    if (self->id != NULL) {
+    if (self->kind == AS_THREADS) {
         config.rank = self->rank;
         config.nranks = self->nranks;
         config.id = self->id;
@@ -199,17 +199,32 @@ rank_join(rank_self *self, uint64_t op_timeout_ms, rondo_comm **comm)
 /* --- starting --------------------------------------------------------------------- */
 
 /* RONDO_TEST_HOSTS=2: ranks 0, 2, 4... are on one host, the others on another. */
-static void
-spread_over_hosts(uint32_t rank)
+static uint32_t
+hosts_of(uint32_t nranks)
 {
     const char *const text = getenv("RONDO_TEST_HOSTS");
-    const unsigned long hosts = text == NULL ? 0 : strtoul(text, NULL, 10);
+    const unsigned long hosts = text == NULL ? 1 : strtoul(text, NULL, 10);
+
+    return hosts < 1 ? 1 : hosts > nranks ? nranks : (uint32_t)hosts;
+}
+
+static void
+spread_over_hosts(uint32_t rank, uint32_t nranks)
+{
+    const uint32_t hosts = hosts_of(nranks);
     char value[32];
 
     if (hosts > 1) {
-        (void)snprintf(value, sizeof value, "host%lu", rank % hosts);
+        (void)snprintf(value, sizeof value, "host%u", rank % hosts);
         (void)setenv("RONDO_HOST_ID", value, 1);
     }
+}
+
+/* Threads of one host are in one process. */
+static uint32_t
+processes_of(const rank_run *run)
+{
+    return run->kind == AS_THREADS ? hosts_of(run->nranks) : run->nranks;
 }
 
 static void
@@ -227,7 +242,7 @@ environment_set(const rank_run *run, uint32_t rank, uint16_t port)
     (void)setenv("MASTER_ADDR", "127.0.0.1", 1);
     (void)snprintf(value, sizeof value, "secret-of-a-test-%d-%u", (int)getppid(), port);
     (void)setenv("RONDO_SECRET", value, 1);
-    spread_over_hosts(rank);
+    spread_over_hosts(rank, run->nranks);
 }
 
 static void
@@ -260,29 +275,33 @@ thread_main(void *argument)
     return NULL;
 }
 
+/* Those of one process. On one host they meet by a unique id, on several, where it could
+ * not be handed round, by the environment. */
 static void
-threads_main(const rank_run *run, rank_record *all)
+threads_main(const rank_run *run, uint32_t process, rank_record *all)
 {
+    const uint32_t step = processes_of(run);
     static rank_self selves[RANKS_MAX];
     static pthread_t threads[RANKS_MAX];
     static rondo_unique_id id;
     void *carried[2] = {NULL, run->user};
 
     memcpy(&carried[0], &run->function, sizeof carried[0]);
-    for (uint32_t r = 0; r < run->nranks; r++) {
-        selves[r] = (rank_self){r, run->nranks, AS_THREADS, &id, carried, &all[r], all};
+    for (uint32_t r = process; r < run->nranks; r += step) {
+        selves[r] = (rank_self){r,       run->nranks, AS_THREADS, step > 1 ? NULL : &id,
+                                carried, &all[r],     all};
     }
-    if (!rank_expect_status(&selves[0], rondo_unique_id_create(&id), RONDO_OK, NULL,
-                            "rondo_unique_id_create")) {
+    if (step == 1 && !rank_expect_status(&selves[0], rondo_unique_id_create(&id),
+                                         RONDO_OK, NULL, "rondo_unique_id_create")) {
         return;
     }
-    for (uint32_t r = 0; r < run->nranks; r++) {
+    for (uint32_t r = process; r < run->nranks; r += step) {
         if (pthread_create(&threads[r], NULL, thread_main, &selves[r]) != 0) {
             (void)fprintf(stderr, "no thread for rank %u\n", r);
             _exit(1);
         }
     }
-    for (uint32_t r = 0; r < run->nranks; r++) {
+    for (uint32_t r = process; r < run->nranks; r += step) {
         (void)pthread_join(threads[r], NULL);
     }
 }
@@ -301,7 +320,7 @@ child_main(const rank_run *run, uint32_t rank, uint16_t port, rank_record *all)
     environment_set(run, rank, port);
     own_environment_set(run);
     if (run->kind == AS_THREADS) {
-        threads_main(run, all);
+        threads_main(run, rank, all);
     } else {
         rank_self self = {rank,      run->nranks, AS_PROCESSES, NULL,
                           run->user, &all[rank],  all};
@@ -385,7 +404,7 @@ ranks_run(const rank_run *run, rank_report *report)
     child children[RANKS_MAX] = {0};
     rank_stage stage = {.nranks = run->nranks};
     const size_t bytes = run->nranks * sizeof(rank_record);
-    const uint32_t nchildren = run->kind == AS_THREADS ? 1 : run->nranks;
+    const uint32_t nchildren = processes_of(run);
     const uint64_t until_ms = test_now_ms() + run->deadline_ms;
     int hold_fd = -1;
     const uint16_t port = test_port(&hold_fd);
@@ -404,7 +423,7 @@ ranks_run(const rank_run *run, rank_report *report)
         }
     }
     for (uint32_t r = 0; r < run->nranks; r++) {
-        stage.pid[r] = children[nchildren == 1 ? 0 : r].pid;
+        stage.pid[r] = children[r % nchildren].pid;
     }
     if (run->director != NULL) {
         run->director(&stage, run->user);
@@ -413,8 +432,7 @@ ranks_run(const rank_run *run, rank_report *report)
     (void)close(hold_fd);
     report->nranks = run->nranks;
     for (uint32_t r = 0; r < run->nranks; r++) {
-        outcome_set(&children[nchildren == 1 ? 0 : r], &stage.all[r],
-                    &report->outcome[r]);
+        outcome_set(&children[r % nchildren], &stage.all[r], &report->outcome[r]);
     }
     (void)munmap(stage.all, bytes);
 }

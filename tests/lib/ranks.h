@@ -7,9 +7,9 @@
  * does not hold is carried to the test with its text. The test itself must not have
  * called the library before (its children would have forked handles).
  *
- * With RONDO_TEST_HOSTS=2 in the environment (`hosts` in a file's ctest line) processes
- * are spread over that many hosts, by RONDO_HOST_ID: they share no memory and talk
- * through UCX over loopback.
+ * With RONDO_TEST_HOSTS=2 in the environment (`hosts` in a file's ctest line) ranks are
+ * spread over that many hosts, by RONDO_HOST_ID: they share no memory and talk through
+ * UCX over loopback. Threads then are in one process per host.
  */
 #ifndef LIB_RANKS_H
 #define LIB_RANKS_H
@@ -32,7 +32,7 @@ typedef struct rank_self {
     uint32_t rank;
     uint32_t nranks;
     rank_kind kind;
-    const rondo_unique_id *id; /* threads only: how they meet; null for processes */
+    const rondo_unique_id *id; /* how threads of one host meet; or null */
     void *user;
     struct rank_record *record; /* seen by the test as well */
     struct rank_record *all;    /* those of all ranks */

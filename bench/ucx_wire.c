@@ -85,12 +85,16 @@ lost(void *user, void *link_user, const char *why)
 static void
 pump(bench *b)
 {
-    if (b->ops->progress(b->wire) == 0 && b->options->sleeps && b->ops->arm(b->wire)) {
-        struct pollfd fd = {.fd = b->ops->event_fd(b->wire), .events = POLLIN};
-        (void)poll(&fd, 1, 1000);
+    if (b->ops->progress(b->wire) != 0) {
+        return;
     }
+    /* Only now: what came before the loss has been looked at. */
     if (b->lost) {
         exit(1);
+    }
+    if (b->options->sleeps && b->ops->arm(b->wire)) {
+        struct pollfd fd = {.fd = b->ops->event_fd(b->wire), .events = POLLIN};
+        (void)poll(&fd, 1, 1000);
     }
 }
 

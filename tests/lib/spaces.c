@@ -165,8 +165,8 @@ space_enter(int fd, const char *hosts)
     insist(fchmod(file, 0644) == 0, "fchmod");
     (void)close(file);
     insist(unshare(CLONE_NEWNS) == 0, "unshare");
-    insist(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "mount /");
-    insist(mount(path, "/etc/hosts", NULL, MS_BIND, NULL) == 0, "mount /etc/hosts");
+    insist(mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) == 0, "mount /");
+    insist(mount(path, "/etc/hosts", "none", MS_BIND, NULL) == 0, "mount /etc/hosts");
     (void)unlink(path);
 }
 

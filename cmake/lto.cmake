@@ -20,6 +20,8 @@ function(rondo_library_objects target result)
   add_custom_command(OUTPUT ${object}
     COMMAND ${CMAKE_C_COMPILER} -O3 -g -r -flto=auto -flinker-output=nolto-rel
       -o ${object} $<TARGET_OBJECTS:${target}>
+    # What was static in a file has become global, under names that are nobody's business.
+    COMMAND ${CMAKE_OBJCOPY} --wildcard --keep-global-symbol=rondo_* ${object}
     DEPENDS ${target} $<TARGET_OBJECTS:${target}>
     COMMENT "Optimising ${target} as a whole" COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_target(${target}_whole DEPENDS ${object})

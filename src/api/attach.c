@@ -109,7 +109,11 @@ rondo_comm_map(rondo_comm *comm)
         status = rondo_cores_spins(comm->hosts.nlocal, comm->cores, &comm->spins);
     }
     if (status == RONDO_OK && comm->hosts.count > 1) {
-        status = rondo_levels_create(comm->nranks, comm->hosts.of, NULL, &comm->levels);
+        const rondo_hosts *const hosts = &comm->hosts;
+
+        status = rondo_levels_create(comm->nranks, hosts->of,
+                                     rondo_hosts_parted(hosts) ? hosts->part_of : NULL,
+                                     &comm->levels);
     }
     if (status == RONDO_OK) {
         status = watch_neighbours(comm);

@@ -42,7 +42,7 @@ typedef struct rondo_card {
     rondo_name host;                    /* equal where memory can be shared */
     uint64_t cpus[RONDO_CPUS_MAX / 64]; /* that it may run on */
     uint32_t quota;                     /* of cores */
-    uint32_t reserved;                  /* 0 */
+    uint32_t part; /* of the host it may run on: a memory node, or RONDO_NO_NUMA_NODE */
     rondo_settings settings;
     rondo_reach reach; /* rank 0: where it listens; others: their addresses */
     char host_name[RONDO_HOST_NAME_MAX]; /* for sentences */

@@ -10,6 +10,10 @@ rondo_hosts_alloc(uint32_t nranks, rondo_hosts *hosts)
 
     rondo_status status = rondo_alloc_zero(nranks * sizeof *made.of, (void **)&made.of);
     if (status == RONDO_OK) {
+        status =
+            rondo_alloc_zero(nranks * sizeof *made.part_of, (void **)&made.part_of);
+    }
+    if (status == RONDO_OK) {
         status = rondo_alloc_zero(nranks * sizeof *made.local, (void **)&made.local);
     }
     if (status == RONDO_OK) {
@@ -61,6 +65,19 @@ rondo_hosts_settle(rondo_hosts *hosts, uint32_t rank)
 }
 
 bool
+rondo_hosts_parted(const rondo_hosts *hosts)
+{
+    for (uint32_t rank = 0; rank < hosts->nranks; rank++) {
+        const uint32_t leader = first_like(hosts, rank);
+
+        if (hosts->part_of[rank] != hosts->part_of[leader]) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
 rondo_hosts_together(const rondo_hosts *hosts, uint32_t one, uint32_t other)
 {
     return hosts->of[one] == hosts->of[other];
@@ -70,6 +87,7 @@ void
 rondo_hosts_free(rondo_hosts *hosts)
 {
     rondo_free(hosts->of);
+    rondo_free(hosts->part_of);
     rondo_free(hosts->local);
     rondo_free(hosts->reach);
     rondo_free(hosts->names);

@@ -17,6 +17,7 @@ typedef struct rondo_hosts {
     uint32_t nlocal;                    /* ranks on mine */
     uint32_t place;                     /* mine among them */
     uint32_t *of;                       /* by rank: 0 for rank 0's host, as they come */
+    uint32_t *part_of;                  /* by rank: equal in one part of a host */
     uint32_t *local;                    /* the ranks on mine, ascending */
     rondo_reach *reach;                 /* by rank; a port only where one is open */
     char (*names)[RONDO_HOST_NAME_MAX]; /* by rank */
@@ -31,6 +32,10 @@ rondo_hosts_alloc(uint32_t nranks, rondo_hosts *hosts);
  * one host: number the hosts, find the ranks of `rank`'s. */
 void
 rondo_hosts_settle(rondo_hosts *hosts, uint32_t rank);
+
+/* rondo_hosts_parted - whether some host has ranks in more than one part. */
+bool
+rondo_hosts_parted(const rondo_hosts *hosts);
 
 /* rondo_hosts_together - whether two ranks are on one host. */
 bool

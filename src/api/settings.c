@@ -1,13 +1,13 @@
 /* settings.c - what a rank says of itself when ranks meet, and what follows for all. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/create.h"
 #include "base/config.h"
 #include "base/log.h"
 #include "bootstrap/wire.h"
 #include "topology/cores.h"
+#include "topology/numa.h"
 
 static void
 fill_settings(rondo_settings *settings, rondo_status *status)
@@ -72,7 +72,8 @@ rondo_comm_card_fill(const rondo_comm *comm, rondo_card *card)
     card->quota = rondo_cpu_quota();
     card->settings = comm->settings;
     card->reach = comm->reach;
-    (void)gethostname(card->host_name, sizeof card->host_name - 1);
+    card->part = rondo_numa_node(card->cpus);
+    rondo_host_name(card->host_name, sizeof card->host_name);
 }
 
 uint32_t
@@ -117,6 +118,7 @@ rondo_comm_cards_hosts(rondo_comm *comm, const rondo_card *cards)
             first++;
         }
         hosts->of[rank] = first;
+        hosts->part_of[rank] = cards[rank].part;
         hosts->reach[rank] = cards[rank].reach;
         (void)snprintf(hosts->names[rank], RONDO_HOST_NAME_MAX, "%.63s",
                        cards[rank].host_name);

@@ -56,6 +56,7 @@ place_members(const rondo_comm *comm, const wish *wishes, const uint32_t *member
     for (uint32_t i = 0; i < made->nranks; i++) {
         made->addresses[i] = comm->addresses[members[i]];
         hosts->of[i] = comm->hosts.of[members[i]];
+        hosts->part_of[i] = comm->hosts.part_of[members[i]];
         hosts->reach[i] = wishes[members[i]].reach;
         memcpy(hosts->names[i], comm->hosts.names[members[i]], sizeof hosts->names[i]);
     }

@@ -47,10 +47,13 @@ make_worker(rondo_wire *wire)
         .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
         .thread_mode = UCS_THREAD_MODE_SERIALIZED,
     };
+    rondo_ucx_workers before;
+    rondo_ucx_workers_list(&before);
     ucs_status_t status = ucp_worker_create(wire->context, &params, &wire->worker);
     if (status != UCS_OK) {
         return status;
     }
+    rondo_ucx_replies_guard(&before);
     ucp_worker_attr_t attributes = {.field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE};
     status = ucp_worker_query(wire->worker, &attributes);
     if (status == UCS_OK && attributes.thread_mode == UCS_THREAD_MODE_SINGLE) {

@@ -43,7 +43,6 @@ static void
 ask_here(const rondo_comm *comm, bool *answered)
 {
     const rondo_hosts *const hosts = &comm->hosts;
-    bool here[1] = {false};
 
     if (hosts->count == 1) {
         rondo_service_ask(comm->service, comm->addresses, comm->nranks, ANSWER_NS,
@@ -51,17 +50,34 @@ ask_here(const rondo_comm *comm, bool *answered)
         return;
     }
     for (uint32_t i = 0; i < hosts->nlocal; i++) {
+        bool here[1] = {false};
         rondo_service_ask(comm->service, &comm->addresses[hosts->local[i]], 1,
                           ANSWER_NS, here);
         answered[hosts->local[i]] = here[0];
     }
 }
 
+/* Where the one that connects this host to the others is silent, it alone is to blame:
+ * nobody elsewhere could be asked. */
+static uint32_t
+first_silent(const rondo_comm *comm, const bool *answered)
+{
+    const uint32_t leader = comm->hosts.local[0];
+    uint32_t rank = 0;
+
+    if (!answered[leader]) {
+        return leader;
+    }
+    while (rank < comm->nranks && answered[rank]) {
+        rank++;
+    }
+    return rank < comm->nranks ? rank : UINT32_MAX;
+}
+
 uint32_t
 rondo_comm_silent(const rondo_comm *comm)
 {
     bool *answered = NULL;
-    uint32_t silent = UINT32_MAX;
 
     if (rondo_alloc_zero(comm->nranks * sizeof *answered, (void **)&answered) !=
         RONDO_OK) {
@@ -69,9 +85,7 @@ rondo_comm_silent(const rondo_comm *comm)
     }
     ask_elsewhere(comm, answered);
     ask_here(comm, answered);
-    for (uint32_t rank = 0; rank < comm->nranks && silent == UINT32_MAX; rank++) {
-        silent = answered[rank] ? UINT32_MAX : rank;
-    }
+    const uint32_t silent = first_silent(comm, answered);
     rondo_free(answered);
     return silent;
 }

@@ -87,6 +87,8 @@ read_part(const char *directory, const char *prefix, data_part *part, problem *w
         return false;
     }
     *part = (data_part){.images = images.size[0],
+                        .height = images.size[1],
+                        .width = images.size[2],
                         .pixels = images.size[1] * images.size[2],
                         .pixel = images.bytes,
                         .label = labels.bytes};
@@ -102,9 +104,12 @@ data_read(const char *directory, data_set *set, problem *why)
         data_free(&result);
         return false;
     }
-    if (result.train.pixels != result.test.pixels) {
-        (void)problem_fail(why, "%s: train images of %u pixels, test images of %u",
-                           directory, result.train.pixels, result.test.pixels);
+    const data_part *train = &result.train;
+    const data_part *test = &result.test;
+    if (train->height != test->height || train->width != test->width) {
+        (void)problem_fail(
+            why, "%s: train images of %u x %u pixels, test images of %u x %u",
+            directory, train->height, train->width, test->height, test->width);
         data_free(&result);
         return false;
     }

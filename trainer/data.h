@@ -11,7 +11,9 @@
 
 typedef struct data_part {
     uint32_t images; /* How many. */
-    uint32_t pixels; /* In one image. */
+    uint32_t height; /* Of an image, in pixels. */
+    uint32_t width;
+    uint32_t pixels; /* height x width */
     uint8_t *pixel;  /* images x pixels */
     uint8_t *label;  /* images, each below DATA_CLASSES */
 } data_part;

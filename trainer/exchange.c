@@ -34,8 +34,8 @@ static rondo_status
 add_tensors(exchange *e, const model *net)
 {
     for (uint32_t l = 0; l < net->layers; l++) {
-        const uint64_t biases = net->width[l + 1];
-        const uint64_t weights = net->width[l] * biases;
+        const uint64_t biases = net->m[l];
+        const uint64_t weights = net->k[l] * biases;
         char name[32];
         (void)snprintf(name, sizeof name, "layer %u weight", l);
         rondo_status status = rondo_sync_add(

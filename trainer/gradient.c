@@ -5,6 +5,7 @@
 #include "memory.h"
 
 #include <stddef.h>
+#include <string.h>
 
 void
 gradient_direct(const gradient_of *of, sampler_part samples, float *gradient,
@@ -16,6 +17,90 @@ gradient_direct(const gradient_of *of, sampler_part samples, float *gradient,
     model_forward(of->net, of->parameter, t);
     model_backward(of->net, of->parameter, of->scale, t, gradient, done);
 }
+
+TRAINER_CLONES static void
+add(uint64_t count, const float *restrict term, float *restrict sum)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        sum[i] += term[i];
+    }
+}
+
+/* --- in passes ------------------------------------------------------------------- */
+
+bool
+gradient_passes_create(const model *net, uint32_t passes, gradient_passes *result,
+                       problem *why)
+{
+    gradient_passes p = {.passes = passes};
+    if (passes > 1) {
+        p.sum = memory_floats(net->parameters + 1, why);
+        if (p.sum == NULL) {
+            return false;
+        }
+    }
+    *result = p;
+    return true;
+}
+
+void
+gradient_passes_free(gradient_passes *p)
+{
+    memory_free(p->sum);
+    *p = (gradient_passes){.sum = NULL};
+}
+
+/* The last pass: each layer receives the sum of those before, then others are told. */
+typedef struct last_pass {
+    const model *net;
+    const float *sum;
+    float *gradient;
+    layer_done done;
+} last_pass;
+
+static void
+add_earlier(void *user, uint32_t layer)
+{
+    const last_pass *last = user;
+    const model *net = last->net;
+    const uint64_t from = net->weight_at[layer];
+    /* The loss lies behind the last layer. */
+    const uint64_t end =
+        net->bias_at[layer] + net->m[layer] + (layer + 1 == net->layers ? 1 : 0);
+    add(end - from, last->sum + from, last->gradient + from);
+    if (last->done.call != NULL) {
+        last->done.call(last->done.user, layer);
+    }
+}
+
+void
+gradient_in_passes(const gradient_passes *p, const gradient_of *of,
+                   sampler_part samples, float *gradient, layer_done done)
+{
+    if (p->passes == 1) {
+        gradient_direct(of, samples, gradient, done);
+        return;
+    }
+    const uint64_t count = of->net->parameters + 1;
+    memset(p->sum, 0, count * sizeof *p->sum);
+    for (uint32_t pass = 0; pass < p->passes; pass++) {
+        const uint64_t begin = (uint64_t)samples.count * pass / p->passes;
+        const uint64_t end = (uint64_t)samples.count * (pass + 1) / p->passes;
+        const sampler_part part = {.index = samples.index + begin,
+                                   .count = (uint32_t)(end - begin)};
+        if (pass + 1 < p->passes) {
+            gradient_direct(of, part, gradient, (layer_done){.call = NULL});
+            add(count, gradient, p->sum);
+        } else {
+            last_pass last = {
+                .net = of->net, .sum = p->sum, .gradient = gradient, .done = done};
+            gradient_direct(of, part, gradient,
+                            (layer_done){.call = add_earlier, .user = &last});
+        }
+    }
+}
+
+/* --- by the tree ----------------------------------------------------------------- */
 
 /* Where n pieces are cut in two. Even counts are halved, so that a power of two of
  * ranks finds its parts as whole branches. */
@@ -49,14 +134,6 @@ gradient_tree_free(gradient_tree *tree)
         memory_free(tree->spare[level]);
     }
     *tree = (gradient_tree){.levels = 0};
-}
-
-TRAINER_CLONES static void
-add(uint64_t count, const float *restrict term, float *restrict sum)
-{
-    for (uint64_t i = 0; i < count; i++) {
-        sum[i] += term[i];
-    }
 }
 
 /* level: how far below the root, and so which spare vector is free. */

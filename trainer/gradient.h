@@ -1,4 +1,5 @@
-/* gradient.h - the gradient of a rank's part of a step, in one go or from a fixed tree.
+/* gradient.h - the gradient of a rank's part of a step: in one go, in several passes,
+ * or from a fixed tree.
  *
  * The tree is for --canonical. The step's samples are cut into pieces of equal size,
  * each piece's gradient is computed alone, and the pieces are added in pairs: a tree
@@ -26,6 +27,22 @@ typedef struct gradient_of {
 void
 gradient_direct(const gradient_of *of, sampler_part samples, float *gradient,
                 layer_done done);
+
+/* The same in several passes, each over as many samples as fits (at most one more than
+ * another): less memory, the same mean. */
+typedef struct gradient_passes {
+    uint32_t passes;
+    float *sum; /* Parameters and the loss; NULL where there is one pass. */
+} gradient_passes;
+
+TRAINER_MUST_USE bool
+gradient_passes_create(const model *net, uint32_t passes, gradient_passes *result,
+                       problem *why);
+void
+gradient_passes_free(gradient_passes *p);
+void
+gradient_in_passes(const gradient_passes *p, const gradient_of *of,
+                   sampler_part samples, float *gradient, layer_done done);
 
 #define TREE_LEVELS_MAX 32u
 

@@ -24,8 +24,8 @@ compute_gradient(trainer *t, sampler_part mine)
         /* The exchange divides by the ranks; a sample then weighs 1 / batch, even where
          * some ranks have one more than others. */
         of.scale = ranks_count / batch;
-        gradient_direct(
-            &of, mine, gradient,
+        gradient_in_passes(
+            &t->passes, &of, mine, gradient,
             (layer_done){.call = exchange_layer_done, .user = &t->exchange});
         return;
     }
@@ -65,7 +65,7 @@ train_step(trainer *t, sampler_part mine, step_record *r, problem *why)
     if (!isfinite(r->loss)) {
         return not_finite(t, "the loss", r->step, why);
     }
-    r->rate = rate_at(t->o->schedule, t->o->rate, r->step - 1, t->run.steps);
+    r->rate = rate_at(&t->rate, r->step - 1);
     optimiser_step(&t->descent, (float)r->rate, t->exchange.gradient, t->parameter);
     return true;
 }

@@ -59,6 +59,28 @@ widths(const model *net)
     return list;
 }
 
+/* null where a setting has no meaning for this run. */
+static json_t *
+or_null(double setting)
+{
+    return setting >= 0.0 ? json_real(setting) : json_null();
+}
+
+/* The options of the update. */
+static json_t *
+descent(const options *o)
+{
+    const optimiser_settings *s = &o->settings;
+    return json_pack(
+        "{ss sf sI so sf so so so so ss sf sI so}", "optimiser",
+        optimiser_words[o->optimiser], "lr", o->rate, "lr_batch",
+        (json_int_t)o->rate_batch, "momentum", or_null(s->momentum), "weight_decay",
+        s->weight_decay, "beta1", or_null(s->beta1), "beta2", or_null(s->beta2),
+        "epsilon", or_null(s->epsilon), "trust", or_null(s->trust), "schedule",
+        options_schedule_text(o->schedule), "warmup", o->warmup, "decay_every",
+        (json_int_t)o->decay_every, "decay_factor", or_null(o->decay_factor));
+}
+
 bool
 metrics_run(metrics *m, const run_record *r, problem *why)
 {
@@ -67,17 +89,25 @@ metrics_run(metrics *m, const run_record *r, problem *why)
     }
     const options *o = r->o;
     json_t *record = json_pack(
-        "{ss si ss sb so sI sI si sI si sf sf sf ss sI sI si si so}", "event", "run",
-        "ranks", (int)r->ranks, "mode", options_mode_text(o->mode), "canonical",
-        (int)o->canonical, "widths", widths(r->net), "parameters",
-        (json_int_t)r->net->parameters, "epochs", (json_int_t)o->epochs, "global_batch",
-        (int)r->global_batch, "micro_batch", (json_int_t)o->micro_batch,
-        "steps_per_epoch", (int)r->steps_per_epoch, "lr", o->rate, "momentum",
-        o->momentum, "weight_decay", o->weight_decay, "schedule",
-        options_schedule_text(o->schedule), "seed", (json_int_t)o->seed, "steps",
+        "{ss si ss sb ss so sI sI si sI sI si sI sI si si so}", "event", "run", "ranks",
+        (int)r->ranks, "mode", options_mode_text(o->mode), "canonical",
+        (int)o->canonical, "model", model_words[o->model], "widths", widths(r->net),
+        "parameters", (json_int_t)r->net->parameters, "epochs", (json_int_t)o->epochs,
+        "global_batch", (int)r->global_batch, "micro_batch", (json_int_t)o->micro_batch,
+        "accumulate", (json_int_t)o->accumulate, "steps_per_epoch",
+        (int)r->steps_per_epoch, "seed", (json_int_t)o->seed, "steps",
         (json_int_t)r->steps, "train_images", (int)r->train_images, "test_images",
         (int)r->test_images, "data_fingerprint",
         hash_text((hash_record){.taken = true, .value = r->data_fingerprint}));
+    if (record != NULL) {
+        /* The update's options stand beside the others. */
+        json_t *part = descent(o);
+        if (part == NULL || json_object_update(record, part) != 0) {
+            json_decref(record);
+            record = NULL;
+        }
+        json_decref(part);
+    }
     return write_line(m, record, why);
 }
 

@@ -1,27 +1,33 @@
-/* model.h - a multi-layer perceptron: where its parameters lie, and how a batch goes
- * through it and back.
+/* model.h - a network of layers: where its parameters lie, and how a batch goes through
+ * it and back.
  *
- * Layer l of L is linear with a bias; all but the last are followed by a rectifier. All
- * parameters lie in one flat vector, layer after layer, weights before bias; gradients
- * lie the same way in a vector of their own. One place more, right after the gradients,
- * holds the loss, so that it travels between ranks with them.
+ * A layer is linear or a convolution (with its pooling, see conv.h), with a bias; all
+ * but the last are followed by a rectifier. All parameters lie in one flat vector,
+ * layer after layer, weights before bias; gradients lie the same way in a vector of
+ * their own. One place more, right after the gradients, holds the loss, so that it
+ * travels between ranks with them. models.h lists the networks made from these layers.
  */
 #ifndef TRAINER_MODEL_H
 #define TRAINER_MODEL_H
 
+#include "conv.h"
 #include "problem.h"
 
 #include <stdint.h>
 
-#define MODEL_HIDDEN_MAX 8u
-#define MODEL_LAYERS_MAX (MODEL_HIDDEN_MAX + 1)
-#define MODEL_WIDTH_MAX  16384u
+#define MODEL_HIDDEN_MAX       8u
+#define MODEL_CONVOLUTIONS_MAX 4u
+#define MODEL_LAYERS_MAX       (MODEL_CONVOLUTIONS_MAX + MODEL_HIDDEN_MAX + 1)
+#define MODEL_WIDTH_MAX        16384u
 
 typedef struct model {
     uint32_t layers;                      /* L */
-    uint32_t width[MODEL_LAYERS_MAX + 1]; /* Layer l: width[l] to width[l + 1]. */
-    uint64_t weight_at[MODEL_LAYERS_MAX]; /* width[l] x width[l + 1] from here, */
-    uint64_t bias_at[MODEL_LAYERS_MAX];   /* width[l + 1] from here. */
+    uint32_t width[MODEL_LAYERS_MAX + 1]; /* Of a sample before layer l; at the end. */
+    image_size image[MODEL_LAYERS_MAX];   /* What a convolution takes; else all 0. */
+    uint32_t k[MODEL_LAYERS_MAX];         /* Layer l has a matrix of k[l] x m[l] */
+    uint32_t m[MODEL_LAYERS_MAX];         /* weights, and m[l] biases. */
+    uint64_t weight_at[MODEL_LAYERS_MAX]; /* The weights lie from here, */
+    uint64_t bias_at[MODEL_LAYERS_MAX];   /* the biases from here. */
     uint64_t parameters;                  /* In all; the loss's place. */
 } model;
 
@@ -32,7 +38,9 @@ typedef struct tape {
     float *x[MODEL_LAYERS_MAX + 1];  /* x[l]: what goes into layer l, N x width[l];
                                       * x[L]: what comes out at the end. */
     float *dx[MODEL_LAYERS_MAX + 1]; /* The gradients of x[1] .. x[L - 1]. */
-    uint8_t *label;                  /* N */
+    uint8_t *pick[MODEL_LAYERS_MAX]; /* Of a convolution: see conv.h. */
+    conv_scratch scratch;
+    uint8_t *label; /* N */
 } tape;
 
 /* Called during backward when the gradients of a layer are complete, last layer
@@ -42,12 +50,16 @@ typedef struct layer_done {
     void *user;
 } layer_done;
 
-/* inputs to hidden[0] to ... to outputs. */
+/* A network without layers, and one layer more. */
 model
-model_shape(uint32_t inputs, uint32_t hidden_count, const uint32_t *hidden,
-            uint32_t outputs);
+model_begin(uint32_t inputs);
+void
+model_add_linear(model *net, uint32_t outputs);
+/* image: what the layer takes. Returns what it gives. */
+image_size
+model_add_convolution(model *net, image_size image, uint32_t filters);
 
-/* He: weights normal with variance 2 / inputs of the layer, biases 0. */
+/* He: weights normal with variance 2 / inputs of an output, biases 0. */
 void
 model_initialise(const model *net, uint64_t seed, float *parameter);
 

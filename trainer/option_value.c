@@ -133,6 +133,9 @@ static void
 write_widths(const options *o, char value[OPTIONS_VALUE_MAX])
 {
     size_t used = 0;
+    if (o->hidden_count == HIDDEN_NOT_GIVEN) {
+        return;
+    }
     (void)snprintf(value, OPTIONS_VALUE_MAX, "0");
     for (uint32_t i = 0; i < o->hidden_count; i++) {
         const int length = snprintf(value + used, OPTIONS_VALUE_MAX - used, "%s%u",
@@ -155,9 +158,13 @@ option_write(const option *row, const options *o, char value[OPTIONS_VALUE_MAX])
         }
         break;
     }
-    case KIND_NUMBER:
-        write_number(*(const double *)(const void *)place, value);
+    case KIND_NUMBER: {
+        const double number = *(const double *)(const void *)place;
+        if (number >= row->least) {
+            write_number(number, value);
+        }
         break;
+    }
     case KIND_CHOICE:
         (void)snprintf(value, OPTIONS_VALUE_MAX, "%s",
                        row->words[*(const uint32_t *)(const void *)place]);

@@ -4,20 +4,24 @@
 #include "data.h"
 #include "option_table.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-#define BATCH_DEFAULT       64u
-#define MICRO_BATCH_DEFAULT 32u
+/* Of the help, for options with their operands. */
+#define COLUMN 33
 
 static const options defaults = {
-    .hidden_count = 2,
-    .hidden = {256, 128},
+    .hidden_count = HIDDEN_NOT_GIVEN,
     .epochs = 10,
-    .rate = 0.03,
-    .momentum = 0.9,
-    .weight_decay = 1e-4,
+    .accumulate = 1,
+    .rate = NUMBER_NOT_GIVEN,
+    .settings = {.momentum = NUMBER_NOT_GIVEN,
+                 .weight_decay = 1e-4,
+                 .beta1 = NUMBER_NOT_GIVEN,
+                 .beta2 = NUMBER_NOT_GIVEN,
+                 .epsilon = NUMBER_NOT_GIVEN,
+                 .trust = NUMBER_NOT_GIVEN},
     .schedule = RATE_COSINE,
+    .decay_factor = NUMBER_NOT_GIVEN,
     .seed = 1,
     .data = DATA_DEFAULT_DIR,
     .log_every = 100,
@@ -48,41 +52,6 @@ read_argument(int argc, char *const *argv, int *at, options *o, problem *why)
     return option_read(row, argv[*at - 1], o, why);
 }
 
-/* Refuses what makes no sense together; fills in what depends on other options. */
-static bool
-complete(options *o, problem *why)
-{
-    if (o->batch > 0 && o->global_batch > 0) {
-        return problem_usage(why,
-                             "--batch %" PRIu64 " and --global-batch %" PRIu64
-                             ": give one; the other follows from the ranks",
-                             o->batch, o->global_batch);
-    }
-    if (o->micro_batch > 0 && !o->canonical) {
-        return problem_usage(why,
-                             "--micro-batch %" PRIu64 " without --canonical: only a "
-                             "canonical gradient is made from pieces",
-                             o->micro_batch);
-    }
-    if (o->canonical && o->mode == TRAIN_NONE) {
-        return problem_usage(why, "--canonical with --mode none: ranks that exchange "
-                                  "nothing cannot agree on a gradient");
-    }
-    if (o->hash_every > 0 && o->mode == TRAIN_NONE) {
-        return problem_usage(why,
-                             "--hash-every %" PRIu64 " with --mode none: ranks that "
-                             "exchange nothing differ, there is nothing to compare",
-                             o->hash_every);
-    }
-    if (o->batch == 0 && o->global_batch == 0) {
-        o->batch = BATCH_DEFAULT;
-    }
-    if (o->canonical && o->micro_batch == 0) {
-        o->micro_batch = MICRO_BATCH_DEFAULT;
-    }
-    return true;
-}
-
 bool
 options_read(int argc, char *const *argv, options *result, problem *why)
 {
@@ -95,7 +64,7 @@ options_read(int argc, char *const *argv, options *result, problem *why)
             break; /* Whatever follows --help, the user wants help. */
         }
     }
-    if (!complete(&o, why)) {
+    if (!options_complete(&o, why)) {
         return false;
     }
     *result = o;
@@ -158,9 +127,12 @@ options_print_help(FILE *out)
              "options [and their defaults]:\n");
     for (uint32_t i = 0; i < option_rows; i++) {
         const option *row = &option_table[i];
-        char synopsis[64];
+        char synopsis[80];
         write_synopsis(row, synopsis, sizeof synopsis);
-        (void)fprintf(out, "  %-32s%s", synopsis, row->help);
+        /* What is too long for its column stands on a line of its own. */
+        const bool fits = strlen(synopsis) < COLUMN;
+        (void)fprintf(out, "  %-*s%s", COLUMN, synopsis, fits ? "" : "\n");
+        (void)fprintf(out, "%*s%s", fits ? 0 : COLUMN + 2, "", row->help);
         char value[OPTIONS_VALUE_MAX];
         option_write(row, &defaults, value);
         if (value[0] != '\0' && !option_stands_alone(row)) {

@@ -47,6 +47,12 @@ trainer_plan(const options *o, uint32_t ranks_count, batch_plan *plan, problem *
     } else {
         result.global_batch = (uint32_t)global;
     }
+    if (good && o->accumulate > global / ranks_count) {
+        good = problem_usage(why,
+                             "--accumulate %" PRIu64 " with %" PRIu64
+                             " images of a rank in a step: each pass needs an image",
+                             o->accumulate, global / ranks_count);
+    }
     if (good && o->canonical) {
         good = plan_canonical(o, ranks_count, result.global_batch, &result.pieces, why);
     }
@@ -56,6 +62,23 @@ trainer_plan(const options *o, uint32_t ranks_count, batch_plan *plan, problem *
     }
     *plan = result;
     return true;
+}
+
+static void
+plan_rate(trainer *t)
+{
+    const options *o = t->o;
+    const uint64_t epoch = t->run.steps_per_epoch;
+    const bool scaled = o->rate_batch > 0;
+    const double base =
+        scaled ? rate_scaled(o->rate, o->rate_batch, t->run.global_batch) : o->rate;
+    t->rate = (rate_plan){.schedule = o->schedule,
+                          .base = base,
+                          .start = scaled ? o->rate : 0.0,
+                          .warmup = (uint64_t)(o->warmup * (double)epoch + 0.5),
+                          .steps = t->run.steps,
+                          .decay_every = o->decay_every * epoch,
+                          .decay_factor = o->decay_factor};
 }
 
 static void
@@ -71,6 +94,21 @@ fill_in_run(trainer *t, uint32_t global_batch, uint64_t data_fingerprint)
                           .train_images = t->set->train.images,
                           .test_images = t->set->test.images,
                           .data_fingerprint = data_fingerprint};
+    plan_rate(t);
+}
+
+static bool
+shape_model(trainer *t, problem *why)
+{
+    const data_part *images = &t->set->train;
+    const model_request ask = {
+        .image = {.height = images->height, .width = images->width, .channels = 1},
+        .outputs = DATA_CLASSES,
+        .hidden_count = t->o->hidden_count,
+        .hidden = t->o->hidden};
+    const bool good = model_kind_of(t->o->model)->shape(&ask, &t->net, why);
+    why->known_to_all = !good; /* All ranks have the same images. */
+    return good;
 }
 
 /* Vectors and buffers of this rank. */
@@ -88,12 +126,17 @@ create_local(trainer *t, const batch_plan *plan, problem *why)
         if (!gradient_tree_create(&t->net, plan->pieces, samples, &t->tree, why)) {
             return false;
         }
+    } else {
+        const uint32_t passes = (uint32_t)o->accumulate;
+        if (!gradient_passes_create(&t->net, passes, &t->passes, why)) {
+            return false;
+        }
+        samples = (samples + passes - 1) / passes;
     }
     samples = samples > EVALUATE_CHUNK ? samples : EVALUATE_CHUNK;
     t->parameter = memory_floats(t->net.parameters, why);
     return t->parameter != NULL && tape_create(&t->net, samples, &t->t, why) &&
-           optimiser_create(t->net.parameters, o->momentum, o->weight_decay,
-                            &t->descent, why);
+           optimiser_create(o->optimiser, &t->net, &o->settings, &t->descent, why);
 }
 
 /* What all ranks do together. */
@@ -120,8 +163,8 @@ trainer_create(const ranks *all, const options *o, const data_set *set, double b
         !trainer_plan(o, all->count, &plan, why)) {
         return false;
     }
-    t->net = model_shape(set->train.pixels, o->hidden_count, o->hidden, DATA_CLASSES);
-    if (!create_local(t, &plan, why) || !create_shared(t, why)) {
+    if (!shape_model(t, why) || !create_local(t, &plan, why) ||
+        !create_shared(t, why)) {
         return false;
     }
     fill_in_run(t, plan.global_batch, fingerprint);
@@ -140,6 +183,7 @@ trainer_free(trainer *t)
     optimiser_free(&t->descent);
     tape_free(&t->t);
     memory_free(t->parameter);
+    gradient_passes_free(&t->passes);
     gradient_tree_free(&t->tree);
     sampler_free(&t->order);
 }

@@ -11,6 +11,7 @@
 #include "options.h"
 #include "progress.h"
 #include "ranks.h"
+#include "rate.h"
 #include "sampler.h"
 
 typedef struct trainer {
@@ -23,8 +24,10 @@ typedef struct trainer {
     float *parameter;
     sampler order;
     tape t;
-    gradient_tree tree; /* With --canonical only. */
+    gradient_tree tree;     /* With --canonical only, */
+    gradient_passes passes; /* else this. */
     exchange exchange;
+    rate_plan rate;
     optimiser descent;
     metrics metrics;
     progress progress;

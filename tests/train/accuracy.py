@@ -19,6 +19,18 @@ class Accuracy(unittest.TestCase):
         self.assertGreaterEqual(sum(reached) / 3, 88.8)
         self.assertGreaterEqual(min(reached), 88.4)
 
+    def test_the_convolutional_network(self):
+        reached = accuracy(train(1, "--model", "cnn", seconds=400))
+        print(f"cnn, one rank, batch 64, seed 1: {reached:.2f}")
+        self.assertGreaterEqual(reached, 91.0)
+
+    def test_lamb_at_a_large_batch(self):
+        large = ["--global-batch", 8192]
+        lamb = accuracy(train(1, "--optimiser", "lamb", "--warmup", 1, *large))
+        scaled = accuracy(train(1, "--lr", 1, "--warmup", 2, *large))
+        print(f"batch 8192: lamb {lamb:.2f}, momentum at rate 1 {scaled:.2f}")
+        self.assertGreater(lamb, scaled)
+
     def test_a_fixed_global_batch_on_1_2_and_4_ranks(self):
         runs = {n: train(n, "--global-batch", 256, seconds=180) for n in (1, 2, 4)}
         reached = {n: accuracy(run) for n, run in runs.items()}

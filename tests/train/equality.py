@@ -58,6 +58,28 @@ class SmallData(unittest.TestCase):
                 self.assertEqual(runs[0].hashes(), run.hashes(), options)
                 self.assertEqual(runs[0].losses(), run.losses(), options)
 
+    def test_canonical_for_every_network_and_optimiser(self):
+        for model in ("softmax", "mlp", "cnn"):
+            for optimiser in ("sgd", "nesterov", "adamw", "lars", "lamb"):
+                options = ["--canonical", "--micro-batch", 5, "--global-batch", 40,
+                           "--model", model, "--optimiser", optimiser, "--warmup", 1]
+                data = [o for o in self.options if o not in ("--hidden", "24,16")]
+                runs = [train(n, *options, *data) for n in (1, 2, 4)]
+                for run in runs[1:]:
+                    self.assertEqual(runs[0].hashes(), run.hashes(), options)
+
+    def test_passes_hardly_change_the_losses(self):
+        for model in ("mlp", "cnn"):
+            options = ["--global-batch", 48, "--model", model, *self.options]
+            one = train(2, *options)
+            for passes in (2, 5, 24):
+                more, again = (train(2, "--accumulate", passes, *options)
+                               for _ in range(2))
+                self.assertEqual(more.hashes(), again.hashes())
+                self.assertNotEqual(one.hashes(), more.hashes())
+                for a, b in zip(one.losses(), more.losses(), strict=True):
+                    self.assertLess(abs(a - b), 1e-4, (model, passes))
+
     def test_any_number_of_ranks_with_parts_that_are_not_equal(self):
         one = train(1, "--global-batch", 50, *self.options)
         for n in (3, 5, 6, 7):

@@ -57,6 +57,7 @@ class Records(unittest.TestCase):
             self.assertEqual(head["global_batch"], 20 * n)
             self.assertEqual(head["steps_per_epoch"], 600 // (20 * n))
             self.assertEqual(head["steps"], 3 * head["steps_per_epoch"])
+            self.assertEqual((head["model"], head["optimiser"]), ("mlp", "momentum"))
             self.assertEqual(head["widths"], [36, 256, 128, 10])
             self.assertEqual(head["parameters"], 37 * 256 + 257 * 128 + 129 * 10)
             self.assertEqual([r["step"] for r in run.of("step")],
@@ -72,6 +73,31 @@ class Records(unittest.TestCase):
                              run.of("epoch")[-1]["parameters_hash"])
             self.assertRegex(final["parameters_hash"], HASH)
             self.assertGreater(final["test_accuracy"], 0.9)
+
+    def test_settings_of_the_update(self):
+        head = train(1, "--optimiser", "lamb", "--schedule", "steps", "--lr-batch", 32,
+                     "--warmup", 2, "--accumulate", 4, *self.data).records[0]
+        for name, value in (("optimiser", "lamb"), ("momentum", None), ("trust", None),
+                            ("beta1", 0.9), ("beta2", 0.999), ("epsilon", 1e-6),
+                            ("lr_batch", 32), ("warmup", 2), ("accumulate", 4),
+                            ("decay_every", 4), ("decay_factor", 0.1)):
+            self.assertEqual(head[name], value, name)
+
+    def test_rates_of_the_steps(self):
+        run = train(1, "--batch", 60, "--lr", 0.01, "--lr-batch", 20, "--warmup", 1,
+                    "--epochs", 4, "--schedule", "steps", "--decay-every", 2,
+                    "--decay-factor", 0.5, "--log-every", 1, *self.data)
+        expected = [0.01 + 0.002 * (s + 1) for s in range(10)] + [0.03] * 10 + [0.015] * 20
+        for record, rate in zip(run.of("step"), expected, strict=True):
+            self.assertAlmostEqual(record["lr"], rate, places=9)
+
+    def test_every_network_and_optimiser_learns(self):
+        for model in ("softmax", "mlp", "cnn"):
+            for optimiser in ("momentum", "sgd", "nesterov", "adamw", "lars", "lamb"):
+                run = train(2, "--model", model, "--optimiser", optimiser, "--batch", 16,
+                            "--warmup", 1, *self.data)
+                self.assertEqual(run.records[0]["model"], model)
+                self.assertGreater(run.final["test_accuracy"], 0.8, (model, optimiser))
 
     def test_mode_none_sends_nothing_and_ranks_part_ways(self):
         alone = train(1, "--mode", "none", *self.data)

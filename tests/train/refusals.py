@@ -31,6 +31,7 @@ class Alone(unittest.TestCase):
         for options, words in (
                 (["--epochs", "0"], "--epochs: '0' is not a whole number from 1 to"),
                 (["--fast"], "unknown option '--fast'"),
+                (["--optimiser", "sgd", "--momentum", "0"], "its formula has none"),
                 (["--mode", "none", "--canonical"], "--canonical with --mode none")):
             run = self.run_alone(*options)
             self.assertEqual((run.returncode, run.stdout), (2, ""))
@@ -106,6 +107,7 @@ class Together(unittest.TestCase):
         for options, exit_code, words in (
                 (["--global-batch", 2], 2, "--global-batch 2 on 3 ranks"),
                 (["--canonical"], 2, "--canonical on 3 ranks"),
+                (["--batch", 2, "--accumulate", 3], 2, "each pass needs an image"),
                 (["--batch", 500], 1, "a global batch of 1500 from 600 training images")):
             job, code = refused(3, *options, *self.options)
             self.check(job, code, words, exit_code=exit_code)

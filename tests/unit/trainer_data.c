@@ -369,6 +369,8 @@ test_a_set_is_read_and_normalised(void **state)
         assert_true(data_read(".", &set, &why));
         assert_int_equal(set.train.images, IMAGES);
         assert_int_equal(set.train.pixels, PIXELS);
+        assert_int_equal(set.train.height, SIDE);
+        assert_int_equal(set.train.width, SIDE);
         const uint32_t index[] = {6, 0, 3, 3};
         float x[4 * PIXELS];
         uint8_t label[4];
@@ -424,7 +426,7 @@ test_a_set_that_does_not_fit_together_is_refused(void **state)
     make_images(images);
     put32(images + 8, 1); /* 7 images of 1 x 3 in the test part. */
     write_plain("t10k-images-idx3-ubyte", images, IMAGE_HEADER + IMAGES * SIDE);
-    set_refused("train images of 9 pixels, test images of 3");
+    set_refused("train images of 3 x 3 pixels, test images of 1 x 3");
 
     remove_files();
     set_refused("no train-images-idx3-ubyte.gz and no train-images-idx3-ubyte in .");

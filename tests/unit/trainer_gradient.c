@@ -27,12 +27,24 @@ typedef struct bench {
     tape t;
 } bench;
 
+static model
+perceptron(uint32_t inputs, uint32_t hidden_count, const uint32_t *hidden,
+           uint32_t outputs)
+{
+    model net = model_begin(inputs);
+    for (uint32_t i = 0; i < hidden_count; i++) {
+        model_add_linear(&net, hidden[i]);
+    }
+    model_add_linear(&net, outputs);
+    return net;
+}
+
 static void
 bench_open(bench *b, uint32_t pixels, uint32_t hidden_count, const uint32_t *hidden,
            uint32_t outputs)
 {
     problem why;
-    *b = (bench){.net = model_shape(pixels, hidden_count, hidden, outputs)};
+    *b = (bench){.net = perceptron(pixels, hidden_count, hidden, outputs)};
     const random_stream stream = random_open(pixels + hidden_count, RANDOM_SHUFFLE, 0);
     b->images = (data_part){.images = SAMPLES, .pixels = pixels};
     b->images.pixel = malloc((size_t)SAMPLES * pixels);

@@ -49,8 +49,13 @@ test_defaults(void **state)
     assert_int_equal(o.global_batch, 0);
     assert_int_equal(o.micro_batch, 0);
     assert_int_equal(o.steps, 0);
-    assert_true(o.momentum == 0.9);
-    assert_true(o.weight_decay == 1e-4);
+    assert_int_equal(o.optimiser, TRAIN_MOMENTUM);
+    assert_int_equal(o.accumulate, 1);
+    assert_int_equal(o.rate_batch, 0);
+    assert_true(o.rate == 0.03);
+    assert_true(o.settings.momentum == 0.9);
+    assert_true(o.settings.weight_decay == 1e-4);
+    assert_true(o.warmup == 0.0);
     assert_int_equal(o.schedule, RATE_COSINE);
     assert_int_equal(o.mode, TRAIN_SYNC);
     assert_false(o.canonical);
@@ -80,8 +85,8 @@ test_every_option_is_read(void **state)
     assert_true(read_line("--momentum 0 --weight-decay 0.25 --schedule constant --seed "
                           "1000000000000000 --mode none --steps 12",
                           &o, &why));
-    assert_true(o.momentum == 0.0);
-    assert_true(o.weight_decay == 0.25);
+    assert_true(o.settings.momentum == 0.0);
+    assert_true(o.settings.weight_decay == 0.25);
     assert_int_equal(o.schedule, RATE_CONSTANT);
     assert_int_equal(o.seed, 1000000000000000);
     assert_int_equal(o.mode, TRAIN_NONE);
@@ -135,9 +140,41 @@ static const struct {
     {"--lr fast", "--lr: 'fast' is not a number from 1e-09 to 1000"},
     {"--momentum 1", "--momentum: '1' is not a number from 0 to 0.9999"},
     {"--weight-decay -1", "--weight-decay: '-1' is not a number from 0 to 1"},
-    {"--schedule linear", "--schedule: 'linear' is not one of: constant, cosine"},
+    {"--schedule linear",
+     "--schedule: 'linear' is not one of: constant, cosine, steps"},
     {"--mode async", "--mode: 'async' is not one of: sync, none"},
-    {"--model cnn", "--model: 'cnn' is not one of: mlp"},
+    {"--model rnn", "--model: 'rnn' is not one of: mlp, softmax, cnn"},
+    {"--optimiser adam", "--optimiser: 'adam' is not one of: momentum, sgd, nesterov, "
+                         "adamw, lars, lamb"},
+    {"--model softmax --hidden 3",
+     "--hidden with --model softmax: it has no hidden layer"},
+    {"--hidden 0 --model softmax",
+     "--hidden with --model softmax: it has no hidden layer"},
+    {"--accumulate 0", "--accumulate: '0' is not a whole number from 1 to 10000"},
+    {"--accumulate 2 --canonical",
+     "--accumulate 2 with --canonical: its pieces are passes already; --micro-batch "
+     "gives their size"},
+    {"--optimiser sgd --momentum 0.5",
+     "--momentum 0.5 with --optimiser sgd: its formula has none"},
+    {"--optimiser adamw --momentum 0",
+     "--momentum 0 with --optimiser adamw: its formula has none"},
+    {"--optimiser lamb --momentum 0.9",
+     "--momentum 0.9 with --optimiser lamb: its formula has none"},
+    {"--beta1 0.8", "--beta1 0.8 with --optimiser momentum: its formula has none"},
+    {"--optimiser sgd --beta2 0",
+     "--beta2 0 with --optimiser sgd: its formula has none"},
+    {"--optimiser lars --epsilon 1e-8",
+     "--epsilon 1e-08 with --optimiser lars: its formula has none"},
+    {"--optimiser lamb --trust 1",
+     "--trust 1 with --optimiser lamb: its formula has none"},
+    {"--decay-every 2", "--decay-every 2 with --schedule cosine: only --schedule steps "
+                        "goes down in steps"},
+    {"--decay-factor 0.5 --schedule constant",
+     "--decay-factor 0.5 with --schedule constant: only --schedule steps goes down in "
+     "steps"},
+    {"--warmup 3 --epochs 3",
+     "--warmup 3 of --epochs 3: nothing is left for the rate it leads to"},
+    {"--lr-batch 0", "--lr-batch: '0' is not a whole number from 1 to 1000000"},
     {"--hidden 3,",
      "--hidden: '3,' is not 0 and not a list of at most 8 whole numbers from 1 to "
      "16384, such as 256,128"},
@@ -195,6 +232,22 @@ test_shared_options_as_text(void **state)
         const char *value;
     } row[] = {
         {"", "--model", "mlp"},
+        {"--model cnn", "--model", "cnn"},
+        {"--model cnn", "--hidden", "128"},
+        {"", "--hidden", "256,128"},
+        {"--accumulate 3", "--accumulate", "3"},
+        {"--optimiser lamb", "--optimiser", "lamb"},
+        {"--optimiser lamb", "--momentum", ""},
+        {"--optimiser lamb", "--epsilon", "1e-06"},
+        {"--optimiser adamw", "--epsilon", "1e-08"},
+        {"--optimiser adamw --beta1 0.5", "--beta1", "0.5"},
+        {"--optimiser adamw --beta2 0.5", "--beta2", "0.5"},
+        {"--optimiser lars --trust 0.5", "--trust", "0.5"},
+        {"--optimiser adamw", "--lr", "0.001"},
+        {"--lr-batch 64", "--lr-batch", "64"},
+        {"--warmup 2.5", "--warmup", "2.5"},
+        {"--schedule steps", "--decay-every", "4"},
+        {"--schedule steps --decay-factor 0.5", "--decay-factor", "0.5"},
         {"--hidden 0", "--hidden", "0"},
         {"--hidden 16384,16384,16384,16384,16384,16384,16384,16384", "--hidden",
          "16384,16384,16384,16384,16384,16384,16384,16384"},
@@ -241,9 +294,19 @@ test_help_lists_every_option_with_its_default(void **state)
 {
     (void)state;
     static const char *const piece[] = {
-        "--model mlp ",
+        "--model mlp|softmax|cnn ",
+        "--accumulate N ",
+        "--optimiser momentum|sgd|nesterov|adamw|lars|lamb\n",
+        "--lr-batch N ",
+        "--beta1 X ",
+        "--beta2 X ",
+        "--epsilon X ",
+        "--trust X ",
+        "--warmup X ",
+        "--decay-every N ",
+        "--decay-factor X ",
         "--hidden N,N,... ",
-        "[256,128]",
+        "[mlp: 256,128; cnn: 128]",
         "--epochs N ",
         "[10]",
         "--batch N ",
@@ -253,7 +316,7 @@ test_help_lists_every_option_with_its_default(void **state)
         "[0.9]",
         "--weight-decay X ",
         "[0.0001]",
-        "--schedule constant|cosine ",
+        "--schedule constant|cosine|steps ",
         "[cosine]",
         "--seed N ",
         "--mode sync|none ",
@@ -299,6 +362,10 @@ test_plan(void **state)
         {"", 1, 64, 0, NULL},
         {"", 4, 256, 0, NULL},
         {"--batch 3", 5, 15, 0, NULL},
+        {"--batch 3 --accumulate 3", 5, 15, 0, NULL},
+        {"--global-batch 9 --accumulate 3", 3, 9, 0, NULL},
+        {"--global-batch 8 --accumulate 3", 3, 0, 0,
+         "--accumulate 3 with 2 images of a rank in a step: each pass needs an image"},
         {"--global-batch 256", 3, 256, 0, NULL},
         {"--global-batch 3", 3, 3, 0, NULL},
         {"--global-batch 3", 4, 0, 0,

@@ -200,6 +200,13 @@ test_a_batch_that_does_not_fit_is_refused(void **state)
 
 /* --- learning rate --------------------------------------------------------------- */
 
+static double
+rate_of(rate_schedule schedule, double base, uint64_t step, uint64_t steps)
+{
+    const rate_plan plan = {.schedule = schedule, .base = base, .steps = steps};
+    return rate_at(&plan, step);
+}
+
 static void
 test_rate(void **state)
 {
@@ -207,19 +214,66 @@ test_rate(void **state)
     for (uint64_t steps = 1; steps <= 1000; steps = steps * 3 + 1) {
         double before = 0.4;
         for (uint64_t step = 0; step < steps; step++) {
-            assert_true(rate_at(RATE_CONSTANT, 0.3, step, steps) == 0.3);
-            const double rate = rate_at(RATE_COSINE, 0.3, step, steps);
+            assert_true(rate_of(RATE_CONSTANT, 0.3, step, steps) == 0.3);
+            const double rate = rate_of(RATE_COSINE, 0.3, step, steps);
             assert_true(rate > 0.0);
             assert_true(rate < before);
             before = rate;
             /* Half a turn further on it is what it was, mirrored at half the base. */
-            const double mirrored = rate_at(RATE_COSINE, 0.3, steps - step, steps);
+            const double mirrored = rate_of(RATE_COSINE, 0.3, steps - step, steps);
             assert_true(fabs(rate + mirrored - 0.3) < 1e-12);
         }
-        assert_true(fabs(rate_at(RATE_COSINE, 0.3, 0, steps) - 0.3) < 1e-15);
+        assert_true(fabs(rate_of(RATE_COSINE, 0.3, 0, steps) - 0.3) < 1e-15);
     }
-    assert_true(fabs(rate_at(RATE_COSINE, 0.3, 50, 100) - 0.15) < 1e-12);
-    assert_true(fabs(rate_at(RATE_COSINE, 0.3, 100, 300) - 0.225) < 1e-12);
+    assert_true(fabs(rate_of(RATE_COSINE, 0.3, 50, 100) - 0.15) < 1e-12);
+    assert_true(fabs(rate_of(RATE_COSINE, 0.3, 100, 300) - 0.225) < 1e-12);
+}
+
+static void
+test_warm_up_leads_to_every_schedule(void **state)
+{
+    (void)state;
+    for (rate_schedule schedule = RATE_CONSTANT; schedule <= RATE_STEPS; schedule++) {
+        for (uint64_t warmup = 0; warmup < 20; warmup++) {
+            rate_plan plan = {.schedule = schedule,
+                              .base = 0.8,
+                              .start = 0.1,
+                              .warmup = warmup,
+                              .steps = 50,
+                              .decay_every = 25,
+                              .decay_factor = 0.5};
+            for (uint64_t step = 0; step < warmup; step++) {
+                const double part = (double)(step + 1) / (double)warmup;
+                assert_true(fabs(rate_at(&plan, step) - (0.1 + 0.7 * part)) < 1e-12);
+            }
+            assert_true(rate_at(&plan, warmup) == 0.8);
+            for (uint64_t step = warmup + 1; step < 50; step++) {
+                assert_true(rate_at(&plan, step) <= rate_at(&plan, step - 1));
+                assert_true(rate_at(&plan, step) > 0.0);
+            }
+        }
+    }
+}
+
+static void
+test_steps_and_scaling(void **state)
+{
+    (void)state;
+    const rate_plan plan = {.schedule = RATE_STEPS,
+                            .base = 0.64,
+                            .steps = 100,
+                            .decay_every = 7,
+                            .decay_factor = 0.25};
+    double expected = 0.64;
+    for (uint64_t step = 0; step < 100; step++) {
+        if (step > 0 && step % 7 == 0) {
+            expected *= 0.25;
+        }
+        assert_true(fabs(rate_at(&plan, step) / expected - 1.0) < 1e-12);
+    }
+    for (uint64_t batch = 1; batch <= 8192; batch *= 2) {
+        assert_true(rate_scaled(0.03, 64, batch) == 0.03 * (double)batch / 64.0);
+    }
 }
 
 int
@@ -233,6 +287,8 @@ main(void)
         cmocka_unit_test(test_epochs_and_seeds_differ_but_not_by_history),
         cmocka_unit_test(test_a_batch_that_does_not_fit_is_refused),
         cmocka_unit_test(test_rate),
+        cmocka_unit_test(test_warm_up_leads_to_every_schedule),
+        cmocka_unit_test(test_steps_and_scaling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,9 @@
-/* trainer_parts.c - hashes, the comparison of ranks, the optimiser, and the ends of the
+/* trainer_parts.c - hashes, the comparison of ranks, and the ends of the
  * network: softmax with its loss, and the count of correct answers. */
 #include "trainer/agree.h"
 #include "trainer/evaluate.h"
 #include "trainer/hash.h"
 #include "trainer/layers.h"
-#include "trainer/optimiser.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -89,43 +88,6 @@ test_the_odd_rank_is_found(void **state)
     }
 }
 
-/* --- optimiser ------------------------------------------------------------------- */
-
-static void
-test_the_optimiser_follows_its_formula_bit_for_bit(void **state)
-{
-    (void)state;
-    enum { MOST = 67 };
-    for (uint32_t count = 1; count <= MOST; count++) {
-        problem why;
-        optimiser o;
-        float gradient[MOST];
-        float parameter[MOST];
-        float expected[MOST];
-        float velocity[MOST] = {0.0f};
-        assert_true(optimiser_create(count, 0.9, 0.01, &o, &why));
-        for (uint32_t i = 0; i < count; i++) {
-            parameter[i] = expected[i] = 1.0f / (float)(i + 1);
-        }
-        for (uint32_t step = 0; step < 5; step++) {
-            const float rate = 0.1f / (float)(step + 1);
-            for (uint32_t i = 0; i < count; i++) {
-                gradient[i] = sinf((float)(i * 13 + step));
-                /* Each operation rounded by itself. */
-                const volatile float decay = 0.01f * expected[i];
-                const volatile float slope = gradient[i] + decay;
-                const volatile float kept = 0.9f * velocity[i];
-                velocity[i] = kept + slope;
-                const volatile float move = rate * velocity[i];
-                expected[i] = expected[i] - move;
-            }
-            optimiser_step(&o, rate, gradient, parameter);
-            assert_memory_equal(parameter, expected, count * sizeof *parameter);
-        }
-        optimiser_free(&o);
-    }
-}
-
 /* --- softmax, loss, answers ------------------------------------------------------ */
 
 static void
@@ -178,7 +140,8 @@ test_shares_of_the_evaluation_add_up(void **state)
     static uint8_t pixel[MOST];
     static uint8_t label[MOST];
     /* A network that answers 1 for bright pixels and 0 for dark ones. */
-    const model net = model_shape(1, 0, NULL, 2);
+    model net = model_begin(1);
+    model_add_linear(&net, 2);
     const float parameter[] = {-1.0f, 1.0f, 0.0f, 0.0f};
     problem why;
     tape t;
@@ -213,7 +176,6 @@ main(void)
         cmocka_unit_test(test_each_bit_changes_the_hash),
         cmocka_unit_test(test_length_order_and_pairs_of_signs_count),
         cmocka_unit_test(test_the_odd_rank_is_found),
-        cmocka_unit_test(test_the_optimiser_follows_its_formula_bit_for_bit),
         cmocka_unit_test(test_softmax_of_extreme_values),
         cmocka_unit_test(test_the_rectifier_keeps_what_is_not_a_number),
         cmocka_unit_test(test_shares_of_the_evaluation_add_up),

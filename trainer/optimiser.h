@@ -67,9 +67,9 @@ struct optimiser_kind {
     ROW(LARS, lars)         \
     ROW(LAMB, lamb)
 
-#define OPTIMISER_VALUE(upper, lower) TRAIN_##upper,
-#define OPTIMISER_KIND(upper, lower)  extern const optimiser_kind optimiser_kind_##lower;
-typedef enum train_optimiser { OPTIMISER_LIST(OPTIMISER_VALUE) } train_optimiser;
+#define OPTIMISER_ENUM(upper, lower) TRAIN_##upper,
+#define OPTIMISER_KIND(upper, lower) extern const optimiser_kind optimiser_kind_##lower;
+typedef enum train_optimiser { OPTIMISER_LIST(OPTIMISER_ENUM) } train_optimiser;
 OPTIMISER_LIST(OPTIMISER_KIND)
 
 /* Names, for --optimiser; ends with NULL. */

@@ -27,9 +27,12 @@ class Accuracy(unittest.TestCase):
     def test_lamb_at_a_large_batch(self):
         large = ["--global-batch", 8192]
         lamb = accuracy(train(1, "--optimiser", "lamb", "--warmup", 1, *large))
-        scaled = accuracy(train(1, "--lr", 1, "--warmup", 2, *large))
-        print(f"batch 8192: lamb {lamb:.2f}, momentum at rate 1 {scaled:.2f}")
-        self.assertGreater(lamb, scaled)
+        lars = accuracy(train(1, "--optimiser", "lars", "--warmup", 2, *large))
+        # Scaled in full, 0.03 x 8192 / 64, it diverges; this is about its best.
+        momentum = accuracy(train(1, "--lr", 0.15, "--warmup", 2, *large))
+        print(f"batch 8192: lamb {lamb:.2f}, lars {lars:.2f}, momentum {momentum:.2f}")
+        self.assertGreater(lamb, momentum)
+        self.assertGreater(lars, momentum)
 
     def test_a_fixed_global_batch_on_1_2_and_4_ranks(self):
         runs = {n: train(n, "--global-batch", 256, seconds=180) for n in (1, 2, 4)}

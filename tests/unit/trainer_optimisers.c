@@ -16,11 +16,11 @@
 #define MOST  200u
 
 static const optimiser_settings settings = {.momentum = 0.9,
-                                            .weight_decay = 0.01,
+                                            .weight_decay = 0.05,
                                             .beta1 = 0.8,
                                             .beta2 = 0.95,
                                             .epsilon = 1e-6,
-                                            .trust = 0.02};
+                                            .trust = 0.5};
 
 /* --- the formulas once more ------------------------------------------------------ */
 
@@ -240,7 +240,7 @@ test_momentum_bit_for_bit(void **state)
             for (uint32_t i = 0; i < count; i++) {
                 gradient[i] = sinf((float)(i * 13 + step));
                 /* Each operation rounded by itself. */
-                const volatile float decay = 0.01f * expected[i];
+                const volatile float decay = 0.05f * expected[i];
                 const volatile float slope = gradient[i] + decay;
                 const volatile float kept = 0.9f * velocity[i];
                 velocity[i] = kept + slope;

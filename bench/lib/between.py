@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -62,6 +63,8 @@ class Hosts:
         self.port = 13400
 
     def __enter__(self):
+        # A request to end goes through __exit__, too, so that no bed is left behind.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         self.bed.__enter__()
         try:
             self.folder = tempfile.TemporaryDirectory(prefix="rondo-bench-")

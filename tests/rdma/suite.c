@@ -1,5 +1,5 @@
 /* suite.c - the library over real RDMA verbs, TCP left out: every collective exact, a
- * killed rank, a call that differs, a training run, registered memory. Boots the guest
+ * killed rank, a call that differs, registered memory, a training run. Boots the guest
  * of tests/rdma/vm once and runs itself there.
  * ctest: timeout=600 label=slow serial label=noasan label=notsan */
 #include <setjmp.h>
@@ -15,8 +15,9 @@
 
 #include "lib/blame.h"
 #include "lib/differ.h"
+#include "lib/exact.h"
 #include "lib/guest.h"
-#include "lib/model.h"
+#include "lib/halfway.h"
 
 #define GUEST_SECONDS 480
 /* Emulated cores, and two of them: what takes a moment elsewhere takes seconds. */
@@ -44,91 +45,15 @@ join(rank_self *self, const layout *spread, rondo_comm **comm)
 
 /* --- every collective --------------------------------------------------------------- */
 
-typedef struct exact_case {
+#define COUNT_MAX 100003
+
+static const struct {
     rondo_dtype dtype;
     rondo_op op;
-} exact_case;
-
-static const exact_case exact_cases[] = {{RONDO_INT32, RONDO_SUM},
-                                         {RONDO_BF16, RONDO_SUM},
-                                         {RONDO_FP32, RONDO_AVG},
-                                         {RONDO_UINT8, RONDO_MAX}};
-
-/* What OUT of `made` must hold; its bytes. */
-static uint64_t
-expected(const call *made, const model *numbers, uint32_t rank, unsigned char *want)
-{
-    const uint32_t nranks = numbers->nranks;
-    const uint64_t bytes = made->count * rondo_dtype_bytes(made->dtype);
-
-    switch (made->kind) {
-    case CALL_ALL_REDUCE:
-    case CALL_REDUCE:
-        model_result(numbers, 0, made->count, want);
-        break;
-    case CALL_REDUCE_SCATTER:
-        model_result(numbers, rank * made->count, made->count, want);
-        break;
-    case CALL_ALL_GATHER:
-        for (uint32_t r = 0; r < nranks; r++) {
-            model_input(numbers, r, 0, made->count, want + r * bytes);
-        }
-        break;
-    case CALL_BROADCAST:
-        model_input(numbers, made->root, 0, made->count, want);
-        break;
-    case CALL_SHIFT:
-        model_input(numbers, (rank + nranks - 1) % nranks, 0, made->count, want);
-        break;
-    case CALL_BARRIER:
-    case CALLS:
-        break;
-    }
-    return call_out_count(made, rank, nranks) * rondo_dtype_bytes(made->dtype);
-}
-
-/* Three areas of memory: what a call reads, writes and ought to have written. */
-typedef struct areas {
-    void *in, *out, *want;
-} areas;
-
-static bool
-one_call(rank_self *self, rondo_comm *comm, call *made, const areas *at)
-{
-    const uint32_t nranks = self->nranks;
-    const model numbers = {made->dtype, made->op, nranks, 7 + made->count};
-    const uint64_t reads = call_in_count(made, self->rank, nranks);
-
-    made->in = at->in;
-    made->out = at->out;
-    model_input(&numbers, self->rank, 0, reads, at->in);
-    const uint64_t bytes = expected(made, &numbers, self->rank, at->want);
-    memset(at->out, 0xa5, bytes);
-    rank_note(self, "%s of %d %s", call_text(made->kind), (int)made->count,
-              rondo_dtype_text(made->dtype));
-    return rank_expect_status(self, call_run(comm, made), RONDO_OK, comm,
-                              call_text(made->kind)) &&
-           rank_expect(self, memcmp(at->out, at->want, bytes) == 0,
-                       "%s of %d %s: another result", call_text(made->kind),
-                       (int)made->count, rondo_dtype_text(made->dtype));
-}
-
-/* All kinds, with each rank as root in turn. */
-static bool
-all_kinds(rank_self *self, rondo_comm *comm, uint64_t count, exact_case with,
-          const areas *at)
-{
-    bool good = true;
-
-    for (call_kind kind = 0; good && kind < CALLS; kind++) {
-        call made = {.kind = kind, .count = count, .dtype = with.dtype, .op = with.op};
-        made.root = (uint32_t)(kind + count) % self->nranks;
-        good = one_call(self, comm, &made, at);
-    }
-    return good;
-}
-
-#define COUNT_MAX 100003
+} numbers[] = {{RONDO_INT32, RONDO_SUM},
+               {RONDO_BF16, RONDO_SUM},
+               {RONDO_FP32, RONDO_AVG},
+               {RONDO_UINT8, RONDO_MAX}};
 
 static void
 exact(rank_self *self)
@@ -137,14 +62,15 @@ exact(rank_self *self)
     const uint32_t n = self->nranks;
     const uint64_t counts[] = {0, 1, n - 1, n, n + 1, 4099, COUNT_MAX};
     const size_t room = (size_t)COUNT_MAX * n * 4;
-    const areas at = {malloc(room), malloc(room), malloc(room)};
+    const exact_areas at = {malloc(room), malloc(room), malloc(room)};
     rondo_comm *comm = NULL;
     bool good = join(self, spread, &comm);
 
     for (size_t c = 0; good && c < sizeof counts / sizeof *counts; c++) {
-        const size_t ncases = sizeof exact_cases / sizeof *exact_cases;
-        for (size_t e = 0; good && e < ncases; e++) {
-            good = all_kinds(self, comm, counts[c], exact_cases[e], &at);
+        for (size_t e = 0; good && e < sizeof numbers / sizeof *numbers; e++) {
+            const call like = {
+                .count = counts[c], .dtype = numbers[e].dtype, .op = numbers[e].op};
+            good = exact_every_kind(self, comm, &like, &at);
         }
     }
     rondo_comm_destroy(comm);
@@ -153,20 +79,21 @@ exact(rank_self *self)
     free(at.want);
 }
 
-/* An all-reduce between two hosts sends this much from each of them at least; with its
- * kin it is some ten times that, none of which may go by TCP. */
-static void
+/* What the kernel has counted since; the least there must be, for `bytes` of data. */
+static guest_traffic
 expect_rdma(const guest_traffic *before, uint64_t bytes)
 {
-    const guest_traffic after = guest_traffic_now();
-    const uint64_t packets = after.rdma_packets - before->rdma_packets;
-    const uint64_t segments = after.tcp_segments - before->tcp_segments;
+    guest_traffic since = guest_traffic_now();
 
-    print_message("  %d RDMA packets, %d sends; %d TCP segments\n", (int)packets,
-                  (int)(after.rdma_sends - before->rdma_sends), (int)segments);
-    assert_true(after.rdma_sends > before->rdma_sends);
-    assert_true(packets >= bytes / WIRE_BYTES);
-    assert_true(segments < packets / 4);
+    since.rdma_packets -= before->rdma_packets;
+    since.rdma_sends -= before->rdma_sends;
+    since.tcp_segments -= before->tcp_segments;
+    print_message("  %d RDMA packets, %d sends; %d TCP segments\n",
+                  (int)since.rdma_packets, (int)since.rdma_sends,
+                  (int)since.tcp_segments);
+    assert_true(since.rdma_sends > 0);
+    assert_true(since.rdma_packets >= bytes / WIRE_BYTES);
+    return since;
 }
 
 static void
@@ -178,8 +105,97 @@ every_collective(void **state)
         const guest_traffic before = guest_traffic_now();
         print_message("  %u ranks, %u of them on host a\n", spread.nranks, spread.on_a);
         run_ranks(spread.nranks, AS_PROCESSES, exact, &spread, 2 * SLOW_MS);
-        expect_rdma(&before, UINT64_C(2) * COUNT_MAX * (4 + 2 + 4 + 1));
+        /* Each host's sum has to reach the other one, for all four types. */
+        (void)expect_rdma(&before, UINT64_C(2) * COUNT_MAX * (4 + 2 + 4 + 1));
     }
+}
+
+/* --- registered memory ---------------------------------------------------------------- */
+
+#define LARGE  ((uint64_t)1 << 18)
+#define ROUNDS 4
+
+static uint64_t
+zero_copied(rank_self *self, rondo_comm *comm, uint64_t *net_bytes)
+{
+    rondo_comm_counters counters = {.size = sizeof counters};
+
+    rank_expect_status(self, rondo_comm_counters_get(comm, &counters), RONDO_OK, comm,
+                       "counters");
+    rank_expect(self, counters.hosts == 2, "%d hosts", (int)counters.hosts);
+    *net_bytes = counters.net_sent_bytes;
+    return counters.zero_copy_bytes;
+}
+
+/* All-reduces from memory of the moment: registered, all that is sent is sent from where
+ * it lies; else nothing is. */
+static bool
+moved(rank_self *self, rondo_comm *comm, bool registered)
+{
+    const size_t bytes = LARGE * self->nranks * sizeof(float);
+    exact_areas at = {NULL, NULL, malloc(bytes)};
+    call made = {
+        .kind = CALL_ALL_REDUCE, .count = LARGE, .dtype = RONDO_FP32, .op = RONDO_SUM};
+    void **const block[2] = {&at.in, &at.out};
+    uint64_t net_before = 0;
+    uint64_t net_after = 0;
+    bool good = true;
+
+    for (int i = 0; i < 2; i++) {
+        good = good &&
+               rank_expect_status(self, rondo_mem_alloc(bytes, block[i]), RONDO_OK,
+                                  NULL, "rondo_mem_alloc") &&
+               (!registered ||
+                rank_expect_status(self, rondo_mem_register(comm, *block[i]), RONDO_OK,
+                                   comm, "rondo_mem_register"));
+    }
+    const uint64_t zero_before = zero_copied(self, comm, &net_before);
+    for (int round = 0; good && round < ROUNDS; round++) {
+        good = exact_call(self, comm, &made, &at);
+    }
+    const uint64_t zero = zero_copied(self, comm, &net_after) - zero_before;
+    const uint64_t net = net_after - net_before;
+    rank_expect(self, registered ? zero >= net / 10 * 9 : zero == 0,
+                "%llu of %llu bytes went without a copy", (unsigned long long)zero,
+                (unsigned long long)net);
+    rank_expect(self, net >= ROUNDS * LARGE, "%llu bytes", (unsigned long long)net);
+    for (int i = 0; i < 2; i++) {
+        good = good && (!registered ||
+                        rank_expect_status(self, rondo_mem_deregister(comm, *block[i]),
+                                           RONDO_OK, comm, "rondo_mem_deregister"));
+        rondo_mem_free(*block[i]);
+    }
+    free(at.want);
+    return good;
+}
+
+static void
+zero_copy(rank_self *self)
+{
+    rondo_comm *comm = NULL;
+
+    if (join(self, self->user, &comm)) {
+        /* The second block may get the address of the first; what the device knows of
+         * that must be forgotten. */
+        (void)(moved(self, comm, true) && moved(self, comm, true) &&
+               moved(self, comm, false));
+    }
+    rondo_comm_destroy(comm);
+}
+
+static void
+registered_memory(void **state)
+{
+    layout spread = {2, 1};
+    const guest_traffic before = guest_traffic_now();
+
+    (void)state;
+    run_ranks(2, AS_PROCESSES, zero_copy, &spread, 2 * SLOW_MS);
+    const guest_traffic since =
+        expect_rdma(&before, 3 * ROUNDS * 2 * LARGE * sizeof(float));
+    /* What the ranks have to tell each other about a call fits a few; the data alone
+     * would be as many as the packets. */
+    assert_true(since.tcp_segments < since.rdma_packets / 4);
 }
 
 /* --- a killed rank ------------------------------------------------------------------- */
@@ -264,6 +280,39 @@ killed_rank(void **state)
     }
 }
 
+/* --- a peer that goes while the connection is made -------------------------------------- */
+
+/* Turns that rank 1 takes at its first message before it goes; it is through sooner. */
+static const int turns_of[] = {0, 1, 3, 6, 12, 40};
+
+static void
+connect_half(rank_self *self)
+{
+    guest_host(self->rank == 1);
+    halfway_run(self, self->user);
+}
+
+static void
+half_connected(void **state)
+{
+    static rank_report report;
+
+    (void)state;
+    for (size_t t = 0; t < 2 * sizeof turns_of / sizeof *turns_of; t++) {
+        halfway at = {turns_of[t / 2], t % 2 == 0, SLOW_MS};
+        const rank_run run = {.nranks = 2,
+                              .kind = AS_PROCESSES,
+                              .function = connect_half,
+                              .user = &at,
+                              .deadline_ms = 2 * SLOW_MS};
+        ranks_run(&run, &report);
+        if (report.outcome[0].end != RANK_RETURNED) {
+            print_error("after %d turns\n", at.turns);
+        }
+        ranks_expect(&report, RANK_RETURNED, at.dies ? 1 : RANKS_MAX);
+    }
+}
+
 /* --- a call that differs -------------------------------------------------------------- */
 
 static void
@@ -316,17 +365,16 @@ training(void **state)
     (void)state;
     assert_int_equal(system(train), 0);
     /* Gradients of six steps, of 784 x 128 weights at least. */
-    expect_rdma(&before, UINT64_C(6) * 784 * 128 * 4);
+    (void)expect_rdma(&before, UINT64_C(6) * 784 * 128 * 4);
 }
 
 int
 main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_collective),
-        cmocka_unit_test(killed_rank),
-        cmocka_unit_test(mismatch),
-        cmocka_unit_test(training),
+        cmocka_unit_test(every_collective), cmocka_unit_test(registered_memory),
+        cmocka_unit_test(killed_rank),      cmocka_unit_test(half_connected),
+        cmocka_unit_test(mismatch),         cmocka_unit_test(training),
     };
 
     (void)argc;

@@ -1,0 +1,66 @@
+/* halfway.c - a connection that one side does not finish. */
+#include "lib/halfway.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "lib/blame.h"
+
+#define MET    0
+#define TURNED 1
+#define LEFT   2
+
+static void
+begin_and_stop(rank_self *self, rondo_comm *comm, const halfway *moment)
+{
+    float value = 1.0F;
+    rondo_request *request = NULL;
+    rondo_status status = rondo_send_start(comm, &value, 1, RONDO_FP32, 0, &request);
+
+    for (int turn = 0; turn < moment->turns && status == RONDO_OK; turn++) {
+        status = rondo_comm_progress(comm);
+        rank_pause(2); /* the other side takes its turn */
+    }
+    rank_expect_status(self, status, RONDO_OK, comm, "sending");
+    rank_mark(self, TURNED);
+    if (moment->dies) {
+        (void)kill(getpid(), SIGKILL);
+    }
+    (void)rank_reached(self, 0, LEFT, moment->patience_ms);
+}
+
+static void
+stay(rank_self *self, rondo_comm *comm, const halfway *moment)
+{
+    float value = 0.0F;
+    rondo_request *request = NULL;
+    rondo_status status = rondo_recv_start(comm, &value, 1, RONDO_FP32, 1, &request);
+
+    while (status == RONDO_OK && !rank_reached(self, 1, TURNED, 0)) {
+        status = rondo_comm_progress(comm);
+    }
+    if (moment->dies) {
+        status = rondo_barrier(comm);
+        rank_expect_status(self, status, RONDO_ERR_PEER, comm, "the barrier");
+        blame_only(self, rondo_comm_error_text(comm), 1);
+    }
+}
+
+void
+halfway_run(rank_self *self, const halfway *moment)
+{
+    rondo_comm *comm = NULL;
+
+    if (!rank_join(self, moment->patience_ms, &comm) ||
+        !rank_meet(self, MET, moment->patience_ms)) {
+        return;
+    }
+    if (self->rank == 1) {
+        begin_and_stop(self, comm, moment);
+        rondo_comm_destroy(comm);
+        return;
+    }
+    stay(self, comm, moment);
+    rondo_comm_destroy(comm);
+    rank_mark(self, LEFT);
+}

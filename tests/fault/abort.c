@@ -1,5 +1,6 @@
 /* abort.c - rondo_comm_abort from another thread: all ranks are told at once who did
- * it, wherever they are. */
+ * it, wherever they are.
+ * ctest: hosts */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* kill.c - SIGKILL of any rank in any collective, small and large: every other rank
  * gets an error that names it within two seconds, and leaves without a trace.
- * ctest: timeout=240 */
+ * ctest: timeout=240 hosts */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* two_communicators.c - two communicators on two threads of each rank, entered in
- * opposite order on two ranks with 4 MiB each, never block each other. */
+ * opposite order on two ranks with 4 MiB each, never block each other.
+ * ctest: hosts */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* s01_zero_count.c - count 0 moves nothing, accepts null, and does not put the next
- * call out of step. */
+ * call out of step.
+ * ctest: hosts */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

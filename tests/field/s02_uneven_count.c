@@ -1,5 +1,6 @@
 /* s02_uneven_count.c - counts that the ranks do not divide: nothing dropped, nothing
- * doubled, nothing written behind the end. */
+ * doubled, nothing written behind the end.
+ * ctest: hosts */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

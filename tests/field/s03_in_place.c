@@ -1,5 +1,6 @@
 /* s03_in_place.c - in place gives the same bits as out of place, on all ranks, with
- * every algorithm there is. */
+ * every algorithm there is.
+ * ctest: hosts */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

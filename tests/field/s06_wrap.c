@@ -1,4 +1,5 @@
-/* s06_wrap.c - integers wrap: no saturation, no trap, at every place of a vector. */
+/* s06_wrap.c - integers wrap: no saturation, no trap, at every place of a vector.
+ * ctest: hosts */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

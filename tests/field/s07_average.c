@@ -1,5 +1,6 @@
 /* s07_average.c - avg divides by the number of ranks, once; integers truncate to
- * zero. */
+ * zero.
+ * ctest: hosts */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

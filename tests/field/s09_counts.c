@@ -1,6 +1,7 @@
 /* s09_counts.c - ranks that pass different counts or types: an error on all of them,
  * and nothing written behind the smaller buffer (it ends at a page that cannot be
- * touched). */
+ * touched).
+ * ctest: hosts */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* s10_collectives.c - one rank makes another call than the rest: an error on all,
- * naming the operation's number and both calls. */
+ * naming the operation's number and both calls.
+ * ctest: hosts */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

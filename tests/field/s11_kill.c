@@ -1,6 +1,6 @@
 /* s11_kill.c - kill -9 of one rank of four that loop on an all-reduce of 4 MiB, or that
  * are in a broadcast whose root it is; and of the process that made a unique id.
- * ctest: timeout=120 */
+ * ctest: timeout=120 hosts */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* s19_reduce_root.c - reduce leaves the buffers of other ranks than the root alone,
- * takes a null there, and refuses a root that does not exist. */
+ * takes a null there, and refuses a root that does not exist.
+ * ctest: hosts */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

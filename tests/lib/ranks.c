@@ -208,6 +208,12 @@ hosts_of(uint32_t nranks)
     return hosts < 1 ? 1 : hosts > nranks ? nranks : (uint32_t)hosts;
 }
 
+bool
+test_over_hosts(void)
+{
+    return hosts_of(2) > 1;
+}
+
 static void
 spread_over_hosts(uint32_t rank, uint32_t nranks)
 {

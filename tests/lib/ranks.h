@@ -147,6 +147,11 @@ test_now_ms(void);
 void *
 test_shared(size_t bytes);
 
+/* test_over_hosts - whether ranks are spread over several: NAME.hosts tests what hosts
+ * change, and leaves out the rest. */
+bool
+test_over_hosts(void);
+
 /* test_port - a free TCP port of loopback; `hold_fd` keeps it from being given out to
  * others, without listening (close it at the end). */
 uint16_t

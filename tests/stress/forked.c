@@ -1,6 +1,6 @@
 /* forked.c - after fork the child's handles say RONDO_ERR_FORKED and can only be freed;
  * the parent goes on; the child can make communicators of its own.
- * ctest: label=notsan */
+ * ctest: label=notsan hosts */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

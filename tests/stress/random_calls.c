@@ -1,7 +1,7 @@
 /* random_calls.c - random sequences of calls against the naive model: counts, types,
  * operators, roots, in place or not, registered memory or not, blocking or in flight,
  * on 1 to 8 ranks. RONDO_TEST_SEED=N repeats a sequence.
- * ctest: timeout=180 label=slow */
+ * ctest: timeout=180 label=slow hosts */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -330,7 +330,9 @@ static void
 threads(void **state)
 {
     (void)state;
-    each_rank_count(AS_THREADS);
+    if (!test_over_hosts()) {
+        each_rank_count(AS_THREADS);
+    }
 }
 
 static void

@@ -430,7 +430,7 @@ interfaces(void **state)
                                     "no-such*,lo",  "no-such,127.0.0.0/8,^x"};
     /* What means nothing here: the text says what there is. */
     const char *const nothing[] = {"no-such",      "203.0.113.77", "203.0.113.0/24",
-                                   "::2/127,::2",  "lo,^lo",       "[lo",
+                                   "::2/127,::2",  "lo,^lo",       "^*",
                                    "2001:db8::/32"};
     /* What cannot be read: the text names the part. */
     const char *const wrong[] = {"127.0.0.1/33",  "127.0.0.1/", "127.0.0.1/8x",

@@ -281,8 +281,8 @@ thread_main(void *argument)
     return NULL;
 }
 
-/* Those of one process. On one host they meet by a unique id, on several, where it could
- * not be handed round, by the environment. */
+/* Those of one process. On one host they meet by a unique id; on several, where it
+ * could not be handed round, by the environment. */
 static void
 threads_main(const rank_run *run, uint32_t process, rank_record *all)
 {

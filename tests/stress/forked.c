@@ -134,7 +134,7 @@ leave_a_child(rank_self *self)
 {
     rondo_comm *comm = NULL;
 
-    if (!rank_join(self, 20000, &comm)) {
+    if (!rank_join(self, 20000, &comm) || !rank_meet(self, 1, 10000)) {
         return;
     }
     if (self->rank == 0) {

@@ -1,10 +1,10 @@
 /*
  * replies.c - a peer that goes while a connection is made must not end this process.
  *
- * UCX 1.13's transport for TCP holds back the reply to a peer's request to connect until
- * that peer has answered once more. If it dies before, or the worker is destroyed, the
- * reply is to be given up, and libucp asserts that such a message never is: the process
- * would abort. The assertion stands in a callback that the transport is handed for each
+ * UCX 1.13's transport for TCP holds back the reply to a request to connect until the
+ * peer has answered once more. If it dies before, or the worker is destroyed, the reply
+ * is to be given up, and libucp asserts that such a message never is: the process would
+ * abort. The assertion stands in a callback that the transport is handed for each
  * message it gives up, so we stand in between and let go of those messages silently.
  *
  * UCX's own list of its objects says where the interfaces of a worker are; their table

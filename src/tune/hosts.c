@@ -25,8 +25,8 @@
 
 /* Pieces that are between hosts while others are inside. */
 #define SEGMENTS_WANTED     4
-#define SEGMENT_BYTES_LEAST (UINT64_C(32) << 10)
-#define SEGMENT_BYTES_MOST  (UINT64_C(512) << 10)
+#define SEGMENT_BYTES_LEAST (UINT64_C(256) << 10)
+#define SEGMENT_BYTES_MOST  (UINT64_C(1) << 20)
 
 rondo_shape
 rondo_hosts_outer(uint64_t bytes, uint32_t hosts)

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <ucp/api/ucp.h>
 #include <ucs/debug/log_def.h>
@@ -65,6 +66,20 @@ rondo_ucx_no_hooks(void);
 /* rondo_ucx_user_setting - what the user has set UCX_<name> to; null: nothing. */
 const char *
 rondo_ucx_user_setting(const char *name);
+
+/* replies.c: UCX's workers in this process, and no more of them. */
+#define RONDO_UCX_WORKERS_MAX 64
+typedef struct rondo_ucx_workers {
+    unsigned long long at[RONDO_UCX_WORKERS_MAX];
+    uint32_t count;
+} rondo_ucx_workers;
+
+/* rondo_ucx_workers_list - those there are. rondo_ucx_replies_guard - those made since:
+ * peers that die while they connect do no harm. */
+void
+rondo_ucx_workers_list(rondo_ucx_workers *workers);
+void
+rondo_ucx_replies_guard(const rondo_ucx_workers *before);
 
 #ifndef RONDO_UCX_CALLS_PLAIN
 #define ucp_am_data_release            rondo_ucx_calls.ucp_am_data_release

@@ -197,18 +197,4 @@ rondo_ucx_unmap(rondo_wire *wire, rondo_wire_map *map);
 void
 rondo_ucx_maps_close(rondo_wire *wire);
 
-/* replies.c: UCX's workers in this process, and no more of them. */
-#define RONDO_UCX_WORKERS_MAX 64
-typedef struct rondo_ucx_workers {
-    unsigned long long at[RONDO_UCX_WORKERS_MAX];
-    uint32_t count;
-} rondo_ucx_workers;
-
-/* rondo_ucx_workers_list - those there are. rondo_ucx_replies_guard - those made since:
- * peers that die while they connect do no harm. */
-void
-rondo_ucx_workers_list(rondo_ucx_workers *workers);
-void
-rondo_ucx_replies_guard(const rondo_ucx_workers *before);
-
 #endif /* TRANSPORT_UCX_MODULE_WIRE_STATE_H */

@@ -4,6 +4,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -14,8 +15,8 @@ from bed import Bed, need_bed  # noqa: E402
 from launching import Job  # noqa: E402
 
 SHAPE = (2, 2)  # ranks 0 (the hub) and 1 on node0, 2 (a leader) and 3 on node1
-TIMEOUT = 2.5   # of operations, where it is to strike
-SLACK = 2.0     # asking around, a busy machine
+TIMEOUT = 3     # of operations, where it is to strike
+SLACK = 4.0     # asking around, a busy machine
 
 
 def host_of(rank):
@@ -25,7 +26,8 @@ def host_of(rank):
 class Play:
     """A job of failing.c, watched while it runs."""
 
-    def __init__(self, bed, mode, count=1000, odd=7, shape=SHAPE, **settings):
+    def __init__(self, bed, mode, count=1000, odd=7, shape=SHAPE, options=(),
+                 **settings):
         self.keeper = tempfile.TemporaryDirectory()
         self.folder = self.keeper.name
         path = os.path.join(self.folder, "hosts")
@@ -38,7 +40,7 @@ class Play:
                                "hosts_failing")
         module = os.path.join(os.environ["RONDO_LIB"], "librondo_ucx.so")
         self.job = Job("--hosts", path, "--agent", bed.agent, "--grace", 30,
-                       "--timeout", 60, program, mode, count, odd, self.path("flag"),
+                       "--timeout", 60, *options, program, mode, count, odd, self.path("flag"),
                        stdout=self.out, env={"RONDO_UCX_MODULE": module, **settings})
 
     def path(self, name):
@@ -62,6 +64,15 @@ class Play:
         code = self.job.finish(40)
         self.out.close()
         return code
+
+
+TAKEN = """
+import socket, time
+door = socket.create_server(("0.0.0.0", 7011))
+print("ready", flush=True)
+while True:
+    held = door.accept()
+"""
 
 
 def now_ms():
@@ -278,6 +289,27 @@ class Strangers(OnBed):
         for rank in play.wait("ended").values():
             self.assertEqual(rank["status"], "RONDO_OK", rank)
         self.assertEqual(play.finish(), 0)
+
+
+class Rendezvous(OnBed):
+    def test_port_is_taken(self):
+        """Rank 0 says so, nobody waits for the stranger any longer than it must."""
+        stranger = subprocess.Popen(
+            self.bed.command(0, sys.executable, "-B", "-c", TAKEN),
+            stdout=subprocess.PIPE)
+        self.addCleanup(stranger.wait)
+        self.addCleanup(stranger.kill)
+        self.assertEqual(stranger.stdout.readline(), b"ready\n")
+        play = Play(self.bed, "reduce", options=("--port", 7011),
+                    RONDO_START_TIMEOUT="4")
+        self.addCleanup(play.keeper.cleanup)
+        self.assertEqual(play.finish(), 1)
+        self.assertLess(play.job.seconds, 12)
+        with open(play.path("out")) as file:
+            texts = file.read()
+        self.assertIn("7011", texts)
+        self.assertIn("in use", texts)
+        stranger.stdout.close()
 
 
 class Jobs(unittest.TestCase):

@@ -20,12 +20,12 @@ connecting(rank_self *self)
 }
 
 static void
-in_each_moment(bool dies)
+in_each_moment(halfway_end end)
 {
     static rank_report report;
 
     for (int turns = 0; turns < TURNS; turns++) {
-        halfway at = {turns, dies, 10000};
+        halfway at = {turns, end, 10000, 10000};
         const rank_run run = {.nranks = 2,
                               .kind = AS_PROCESSES,
                               .function = connecting,
@@ -35,7 +35,7 @@ in_each_moment(bool dies)
         if (report.outcome[0].end != RANK_RETURNED) {
             print_error("after %d turns\n", turns);
         }
-        ranks_expect(&report, RANK_RETURNED, dies ? 1 : RANKS_MAX);
+        ranks_expect(&report, RANK_RETURNED, end == HALFWAY_DIES ? 1 : RANKS_MAX);
     }
 }
 
@@ -43,14 +43,14 @@ static void
 it_dies(void **state)
 {
     (void)state;
-    in_each_moment(true);
+    in_each_moment(HALFWAY_DIES);
 }
 
 static void
 it_is_left(void **state)
 {
     (void)state;
-    in_each_moment(false);
+    in_each_moment(HALFWAY_IS_LEFT);
 }
 
 int

@@ -5,14 +5,14 @@
 #include "lib/calls.h"
 #include "lib/ranks.h"
 
-/* Memory of one rank, each area large enough for `nranks` parts: what a call reads, what
- * it writes, and what it ought to have written. */
+/* Memory of one rank, each area large enough for `nranks` parts: what a call reads,
+ * what it writes, and what it ought to have written. */
 typedef struct exact_areas {
     void *in, *out, *want;
 } exact_areas;
 
-/* exact_call - fill IN, make the call (its buffers are set here), compare OUT; false, and
- * noted, if it fails or differs. */
+/* exact_call - fill IN, make the call (its buffers are set here), compare OUT; false,
+ * and noted, if it fails or differs. */
 bool
 exact_call(rank_self *self, rondo_comm *comm, call *made, const exact_areas *at);
 

@@ -14,8 +14,8 @@
 bool
 guest_inside(void);
 
-/* guest_boot - run `program` (no arguments) in the guest; its exit status, 77 if a guest
- * cannot be had here (the reason is printed), 1 if `seconds` did not do. */
+/* guest_boot - run `program` (no arguments) in the guest; its exit status, 77 if a
+ * guest cannot be had here (the reason is printed), 1 if `seconds` did not do. */
 int
 guest_boot(const char *program, uint32_t seconds);
 

@@ -121,9 +121,9 @@ rondo_ucx_rdma_settings(rondo_wire *wire, const rondo_wire_setup *setup,
     wire->zero_copy_from = zero_copy_from;
     (void)snprintf(from, sizeof(from), "%zu", zero_copy_from);
     ucs_status_t status = prefer(config, "ZCOPY_THRESH", "ZCOPY_THRESH", from);
-    /* With keepalive UCX 1.13 sends connection messages by its keepalive lane, and a link
-     * that is given up before the peer has answered ends the process by an assertion.
-     * Rondo knows by its own connections who is alive. */
+    /* With keepalive UCX 1.13 sends connection messages by its keepalive lane, and a
+     * link that is given up before the peer has answered ends the process by an
+     * assertion. Rondo knows by its own connections who is alive. */
     if (status == UCS_OK) {
         status = prefer(config, "KEEPALIVE_INTERVAL", "KEEPALIVE_INTERVAL", "inf");
     }

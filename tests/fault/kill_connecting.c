@@ -1,7 +1,6 @@
 /* kill_connecting.c - a rank that dies, or that the others leave, in each moment of the
  * making of its first connection: an error that names it, never the end of them all.
- * UCX leaks what it held back for such a peer, which the leak checker would report.
- * ctest: hosts label=noasan */
+ * ctest: hosts */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>

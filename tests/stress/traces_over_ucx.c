@@ -1,6 +1,6 @@
 /* traces_over_ucx.c - what a communicator leaves behind in a process of several hosts:
- * no signal's disposition, no descriptor, no thread, no growing memory.
- * ctest: timeout=180 label=notsan hosts */
+ * no signal's disposition, no descriptor, no thread, no growing memory (which a
+ * sanitizer's quarantine hides). ctest: timeout=180 label=notsan label=noasan hosts */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* numa.h - the memory node a rank belongs to: the parts of a host that algorithms see. */
+/* numa.h - the memory node a rank belongs to: the parts of a host that algorithms
+ * see. */
 #ifndef TOPOLOGY_NUMA_H
 #define TOPOLOGY_NUMA_H
 
@@ -13,7 +14,8 @@
 uint32_t
 rondo_numa_node(const uint64_t mask[RONDO_CPUS_MAX / 64]);
 
-/* rondo_numa_node_in - the same from a folder in the form of /sys/devices/system/node. */
+/* rondo_numa_node_in - the same from a folder in the form of
+ * /sys/devices/system/node. */
 uint32_t
 rondo_numa_node_in(const char *folder, const uint64_t mask[RONDO_CPUS_MAX / 64]);
 

@@ -1,11 +1,17 @@
 /*
  * replies.c - a peer that goes while a connection is made must not end this process.
  *
- * UCX 1.13's transport for TCP holds back the reply to a request to connect until the
- * peer has answered once more. If it dies before, or the worker is destroyed, the reply
- * is to be given up, and libucp asserts that such a message never is: the process would
- * abort. The assertion stands in a callback that the transport is handed for each
- * message it gives up, so we stand in between and let go of those messages silently.
+ * UCX 1.13 holds back what it says to connect until TCP's own connection is up. Two of
+ * its assertions then stand between the death of a peer and an error of ours:
+ *
+ * - A reply that TCP gives up, because the peer died or the worker is destroyed, must
+ *   not exist. The assertion is in a callback that the transport is handed for each
+ *   message it gives up: we stand in between and let go of those messages silently.
+ * - A request that fails as it is sent, out of TCP's queue, is missed there. When the
+ *   connection is known to be broken, it counts as sent: TCP reads of the end in a
+ *   moment, with its queue complete. That leaves the microsecond between the look and
+ *   the sending. (To send it later would break UCX's order of two that connect to each
+ *   other.)
  *
  * UCX's own list of its objects says where the interfaces of a worker are; their table
  * of functions is in a public header. Where anything of it is not found, nothing is
@@ -16,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 
 #include <ucs/vfs/base/vfs_obj.h>
 #include <uct/api/uct.h>
@@ -33,7 +40,13 @@ static struct {
     uct_ep_pending_purge_func_t give_up;  /* the transport's */
     uct_pending_purge_callback_t asserts; /* libucp's, for endpoints that failed */
     uct_pending_callback_t message;       /* what a message of a connection runs */
+    uct_pending_callback_t request;       /* what one runs that waits in TCP's queue */
+    uct_ep_pending_add_func_t queue;
+    uct_ep_am_bcopy_func_t send;
 } parts;
+
+/* This thread is in TCP's queue, at a request. */
+static _Thread_local bool in_queue;
 
 /* What a filtered giving-up is done for. */
 typedef struct errand {
@@ -63,7 +76,10 @@ find_parts(void)
     parts.known = find(library, "ucs_vfs_path_list_dir", &parts.list) &&
                   find(library, "uct_tcp_ep_pending_purge", &parts.give_up) &&
                   find(library, "ucp_ep_err_pending_purge", &parts.asserts) &&
-                  find(library, "ucp_wireup_msg_progress", &parts.message);
+                  find(library, "ucp_wireup_msg_progress", &parts.message) &&
+                  find(library, "ucp_wireup_ep_progress_pending", &parts.request) &&
+                  find(library, "uct_tcp_ep_pending_add", &parts.queue) &&
+                  find(library, "uct_tcp_ep_am_bcopy", &parts.send);
     (void)dlclose(library);
 }
 
@@ -90,14 +106,69 @@ give_up(uct_ep_h endpoint, uct_pending_purge_callback_t callback, void *argument
     }
 }
 
+/* Takes the place of what a waiting request runs. */
+static ucs_status_t
+send_request(uct_pending_req_t *request)
+{
+    in_queue = true;
+    const ucs_status_t status = parts.request(request);
+    in_queue = false;
+    return status;
+}
+
+/* Takes the place of the transport's function, as the next one. */
+static ucs_status_t
+queue(uct_ep_h endpoint, uct_pending_req_t *request, unsigned flags)
+{
+    if (request->func == parts.request) {
+        request->func = send_request;
+    }
+    return parts.queue(endpoint, request, flags);
+}
+
+/* TCP's event set tells of a reset connection until TCP has read of it. */
+static bool
+is_broken(uct_ep_h endpoint)
+{
+    struct epoll_event events[64];
+    int fd = -1;
+
+    if (endpoint->iface->ops.iface_event_fd_get(endpoint->iface, &fd) != UCS_OK) {
+        return false;
+    }
+    const int count =
+        epoll_wait(fd, events, (int)(sizeof(events) / sizeof(events[0])), 0);
+    for (int i = 0; i < count; i++) {
+        if (events[i].data.ptr == endpoint &&
+            (events[i].events & (EPOLLERR | EPOLLHUP)) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static ssize_t
+send_message(uct_ep_h endpoint, uint8_t id, uct_pack_callback_t pack, void *argument,
+             unsigned flags)
+{
+    if (in_queue && is_broken(endpoint)) {
+        return 0; /* bytes on their way to nobody */
+    }
+    return parts.send(endpoint, id, pack, argument, flags);
+}
+
 static void
 take_place(const char *name, void *argument)
 {
     uct_iface_t *const interface = (uct_iface_t *)strtoull(name, NULL, 16);
 
     (void)argument;
-    if (interface != NULL && interface->ops.ep_pending_purge == parts.give_up) {
+    if (interface != NULL && interface->ops.ep_pending_purge == parts.give_up &&
+        interface->ops.ep_pending_add == parts.queue &&
+        interface->ops.ep_am_bcopy == parts.send) {
         interface->ops.ep_pending_purge = give_up;
+        interface->ops.ep_pending_add = queue;
+        interface->ops.ep_am_bcopy = send_message;
     }
 }
 

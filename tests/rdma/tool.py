@@ -1,5 +1,5 @@
 # tool.py - the guest's status, output and surroundings; its time-out; nothing left.
-# ctest: timeout=240 label=slow serial label=noasan label=notsan
+# ctest: timeout=500 label=slow serial label=noasan label=notsan
 import os
 import pathlib
 import signal

@@ -10,6 +10,8 @@
 
 #include "lib/ranks.h"
 
+#define PATH_BYTES 64
+
 static uint32_t
 entries(const char *path, const char *part)
 {
@@ -65,20 +67,26 @@ children(void)
 }
 
 static void *
-nothing(void *argument)
+tell_path(void *path)
 {
-    return argument;
+    (void)snprintf(path, PATH_BYTES, "/proc/self/task/%d", (int)gettid());
+    return path;
 }
 
-/* The first thread of a process may bring another one that stays (a sanitizer's). */
+/* The first thread of a process may bring another one that stays (a sanitizer's). Itself
+ * it is to be seen for a moment after it was joined. */
 static void
 first_thread(void)
 {
     static _Atomic pid_t done_in;
+    char path[PATH_BYTES] = "";
     pthread_t thread;
 
-    if (done_in != getpid() && pthread_create(&thread, NULL, nothing, NULL) == 0) {
+    if (done_in != getpid() && pthread_create(&thread, NULL, tell_path, path) == 0) {
         (void)pthread_join(thread, NULL);
+        for (int wait = 0; wait < 500 && access(path, F_OK) == 0; wait++) {
+            rank_pause(1);
+        }
     }
     done_in = getpid();
 }

@@ -13,7 +13,7 @@
 static void
 begin_and_stop(rank_self *self, rondo_comm *comm, const halfway *moment)
 {
-    float value = 1.0F;
+    static float value = 1.0F; /* the send may last until the destroy */
     rondo_request *request = NULL;
     rondo_status status = rondo_send_start(comm, &value, 1, RONDO_FP32, 0, &request);
 
@@ -32,7 +32,7 @@ begin_and_stop(rank_self *self, rondo_comm *comm, const halfway *moment)
 static void
 stay(rank_self *self, rondo_comm *comm, const halfway *moment)
 {
-    float value = 0.0F;
+    static float value = 0.0F; /* likewise */
     rondo_request *request = NULL;
     /* Towards a stopped peer this side begins, too: it gets no answer. */
     rondo_status status =

@@ -135,8 +135,9 @@ rondo_comm_split(rondo_comm *comm, int32_t color, int32_t key, rondo_comm **part
 
 /*
  * rondo_comm_destroy - end a communicator; null is allowed. Local and quick: it waits
- * for no one. Requests that are not finished become invalid; their buffers must be there
- * until it returns. Between hosts what was sent is given a second to leave. Never fails.
+ * for no one. Requests that are not finished become invalid; their buffers must be
+ * there until it returns. Between hosts what was sent is given a second to leave. Never
+ * fails.
  */
 RONDO_API void
 rondo_comm_destroy(rondo_comm *comm);

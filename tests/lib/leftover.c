@@ -73,8 +73,8 @@ tell_path(void *path)
     return path;
 }
 
-/* The first thread of a process may bring another one that stays (a sanitizer's). Itself
- * it is to be seen for a moment after it was joined. */
+/* The first thread of a process may bring another one that stays (a sanitizer's).
+ * Itself it is to be seen for a moment after it was joined. */
 static void
 first_thread(void)
 {

@@ -8,7 +8,7 @@
 
 /* One turn in which a host sends the vector to every other: up to here its bytes cost
  * less than the turns that others would take. */
-#define ONE_SHOT_BYTES_2_HOSTS (UINT64_C(16) << 10)
+#define ONE_SHOT_BYTES_2_HOSTS (UINT64_C(512) << 10)
 #define ONE_SHOT_BYTES_SENT    (UINT64_C(16) << 10)
 #define ONE_SHOT_HOSTS         16
 
@@ -25,8 +25,8 @@
 
 /* Pieces that are between hosts while others are inside. */
 #define SEGMENTS_WANTED     4
-#define SEGMENT_BYTES_LEAST (UINT64_C(256) << 10)
-#define SEGMENT_BYTES_MOST  (UINT64_C(1) << 20)
+#define SEGMENT_BYTES_LEAST (UINT64_C(1) << 20)
+#define SEGMENT_BYTES_MOST  (UINT64_C(2) << 20)
 
 rondo_shape
 rondo_hosts_outer(uint64_t bytes, uint32_t hosts)

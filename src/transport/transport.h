@@ -1,6 +1,6 @@
 /*
  * transport.h - how bytes, messages and signals get from one rank to another: one table
- * of functions, implemented by loopback, shm, fault and, later, a module for hosts.
+ * of functions, implemented by loopback, shm, ucx (between hosts) and fault.
  *
  * An instance belongs to one rank of one communicator and is used by one thread at a
  * time; it shares no lock with any other, so communicators never wait for each other.

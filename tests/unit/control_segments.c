@@ -33,7 +33,7 @@ spec_of(uint64_t number, size_t bytes)
 static rondo_status
 take_soon(rondo_service *service, const rondo_segment_spec *spec, void **memory)
 {
-    const uint64_t deadline_ns = rondo_deadline_ns(10000);
+    const uint64_t deadline_ns = rondo_deadline_ns(40000);
     rondo_status status = rondo_segment_take(service, spec, memory);
 
     while (status == RONDO_BUSY && rondo_now_ns() < deadline_ns) {
@@ -53,12 +53,13 @@ take_and_sign(rondo_service *service, peer *test)
     const uint32_t index = *(const uint32_t *)test->user;
     void *memory = NULL;
 
+    /* The segment may be just coming in: its descriptor is open for that moment. */
     const uint32_t descriptors = descriptors_open();
     if (take_soon(service, &spec, &memory) != RONDO_OK) {
         return 1;
     }
     volatile uint32_t *const words = memory;
-    for (uint32_t i = 0; i < 5000 && words[0] != 4711; i++) {
+    for (uint32_t i = 0; i < 30000 && words[0] != 4711; i++) {
         (void)usleep(1000);
     }
     if (words[0] != 4711 || words[24999] != 1147) {
@@ -66,7 +67,7 @@ take_and_sign(rondo_service *service, peer *test)
     }
     words[1 + index] = (uint32_t)getpid();
     rondo_segment_release(service, &spec.name);
-    if (shared_maps() != 0 || descriptors_open() != descriptors) {
+    if (shared_maps() != 0 || descriptors_open() > descriptors) {
         return 3;
     }
     peer_say(test, 'd');
@@ -102,8 +103,9 @@ processes_share(void **state)
         words[24999] = 1147;
         words[0] = 4711;
         for (uint32_t i = 0; i < n; i++) {
-            assert_int_equal(peer_hear(&peers[i]), 'd');
+            const char word = peer_hear(&peers[i]);
             assert_int_equal(peer_join(&peers[i]), 0);
+            assert_int_equal(word, 'd');
             assert_int_equal(words[1 + i], peers[i].pid);
         }
         rondo_segment_release(service, &spec.name);
@@ -211,8 +213,8 @@ signed_and_large_enough(void **state)
         }
         /* Answered means that everything before it was read. */
         bool answered = false;
-        rondo_service_ask(service, &own, 1, RONDO_NS_PER_S, &answered);
-        for (uint32_t k = 0; k < 1000 && shared_maps() < maps + strlen(orders[i]);
+        rondo_service_ask(service, &own, 1, 30 * RONDO_NS_PER_S, &answered);
+        for (uint32_t k = 0; k < 30000 && shared_maps() < maps + strlen(orders[i]);
              k++) {
             (void)usleep(1000);
         }

@@ -106,7 +106,8 @@ rondo_comm_map(rondo_comm *comm)
     rondo_status status = rondo_tune_forced_parse(comm->settings.algo, &comm->forced);
 
     if (status == RONDO_OK) {
-        status = rondo_cores_spins(comm->hosts.nlocal, comm->cores, &comm->spins);
+        status = rondo_cores_spins(comm->hosts.nlocal, comm->cores,
+                                   comm->hosts.count > 1, &comm->spins);
     }
     if (status == RONDO_OK && comm->hosts.count > 1) {
         const rondo_hosts *const hosts = &comm->hosts;

@@ -10,6 +10,10 @@
  * does, it may be the very rank that is waited for. */
 #define SPINS_ALONE 100
 
+/* Likewise with ranks on other hosts: their messages need the kernel to come in, often on
+ * this very core, and take longer than a yield. */
+#define SPINS_NETWORK 1
+
 void
 rondo_cores_add(rondo_cores *cores, const uint64_t mask[RONDO_CPUS_MAX / 64],
                 uint32_t quota)
@@ -37,9 +41,10 @@ rondo_cores_count(const rondo_cores *cores)
 }
 
 rondo_status
-rondo_cores_spins(uint32_t nranks, uint32_t cores, uint32_t *spins)
+rondo_cores_spins(uint32_t nranks, uint32_t cores, bool network, uint32_t *spins)
 {
-    uint64_t number = nranks <= cores ? SPINS_ALONE : 0;
+    const uint64_t few = network ? SPINS_NETWORK : SPINS_ALONE;
+    uint64_t number = nranks <= cores ? few : 0;
 
     if (strcmp(rondo_config_text(RONDO_CONFIG_SPIN), "auto") != 0) {
         const rondo_status status =

@@ -2,6 +2,7 @@
 #ifndef TOPOLOGY_CORES_H
 #define TOPOLOGY_CORES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <rondo/status.h>
@@ -24,9 +25,10 @@ rondo_cores_add(rondo_cores *cores, const uint64_t mask[RONDO_CPUS_MAX / 64],
 uint32_t
 rondo_cores_count(const rondo_cores *cores);
 
-/* rondo_cores_spins - polls before a waiting rank yields: none where ranks share cores,
- * RONDO_SPIN where it is given. RONDO_ERR_ARG: RONDO_SPIN cannot be read. */
+/* rondo_cores_spins - polls before a waiting rank yields, `nranks` being those on this
+ * host: none where they share cores, few where others are on other hosts, RONDO_SPIN
+ * where it is given. RONDO_ERR_ARG: RONDO_SPIN cannot be read. */
 RONDO_MUST_USE rondo_status
-rondo_cores_spins(uint32_t nranks, uint32_t cores, uint32_t *spins);
+rondo_cores_spins(uint32_t nranks, uint32_t cores, bool network, uint32_t *spins);
 
 #endif /* TOPOLOGY_CORES_H */

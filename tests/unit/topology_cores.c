@@ -56,19 +56,23 @@ polls_where_each_has_a_core(void **state)
     (void)unsetenv("RONDO_SPIN");
     for (uint32_t cores = 1; cores <= 70; cores++) {
         for (uint32_t nranks = 1; nranks <= 70; nranks++) {
-            assert_int_equal(rondo_cores_spins(nranks, cores, &spins), RONDO_OK);
+            assert_int_equal(rondo_cores_spins(nranks, cores, false, &spins), RONDO_OK);
             assert_int_equal(spins > 0, nranks <= cores);
+            const uint32_t alone = spins;
+            assert_int_equal(rondo_cores_spins(nranks, cores, true, &spins), RONDO_OK);
+            assert_int_equal(spins > 0, nranks <= cores);
+            assert_true(spins <= alone);
         }
     }
     (void)setenv("RONDO_SPIN", "12", 1);
-    assert_int_equal(rondo_cores_spins(9, 1, &spins), RONDO_OK);
+    assert_int_equal(rondo_cores_spins(9, 1, false, &spins), RONDO_OK);
     assert_int_equal(spins, 12);
     (void)setenv("RONDO_SPIN", "auto", 1);
-    assert_int_equal(rondo_cores_spins(9, 1, &spins), RONDO_OK);
+    assert_int_equal(rondo_cores_spins(9, 1, false, &spins), RONDO_OK);
     assert_int_equal(spins, 0);
     spins = 5;
     (void)setenv("RONDO_SPIN", "4294967296", 1);
-    assert_int_equal(rondo_cores_spins(9, 1, &spins), RONDO_ERR_ARG);
+    assert_int_equal(rondo_cores_spins(9, 1, false, &spins), RONDO_ERR_ARG);
     assert_int_equal(spins, 5);
     assert_non_null(strstr(rondo_error_text(), "RONDO_SPIN"));
     (void)unsetenv("RONDO_SPIN");

@@ -72,7 +72,7 @@ decide_cores(const info_found *found, uint32_t nranks, info_decided *decided)
     rondo_cores_add(&cores, found->mask, found->quota);
     decided->cores = rondo_cores_count(&cores);
     decided->nranks = nranks != 0 ? nranks : decided->cores;
-    if (rondo_cores_spins(decided->nranks, decided->cores, &decided->spins) !=
+    if (rondo_cores_spins(decided->nranks, decided->cores, false, &decided->spins) !=
         RONDO_OK) {
         info_problem(decided, "%s", rondo_error_text());
     }

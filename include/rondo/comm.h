@@ -150,6 +150,40 @@ rondo_comm_destroy(rondo_comm *comm);
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_comm_abort(rondo_comm *comm);
 
+/*
+ * rondo_comm_revoke - end the use of `comm` on all ranks, so that all come to
+ * rondo_comm_shrink: their calls return RONDO_ERR_ABORTED. From any thread, at any time
+ * before destroy; repeated calls do nothing. (As MPI_Comm_revoke of ULFM.)
+ */
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_comm_revoke(rondo_comm *comm);
+
+/*
+ * rondo_comm_shrink - a new communicator of the ranks of `comm` that still live, in
+ * their old order; collective over them, whether `comm` is whole, broken or revoked. It
+ * breaks `comm` if that is whole still, so that ranks which do not know yet come here
+ * too. Ranks that die meanwhile are left out as well. `comm` can then only be
+ * destroyed.
+ *
+ * timeout_ms  For all of it; 0: the start time-out. Ranks that have not called by then
+ *             are not left out: the call fails, and names them.
+ * smaller     Set on RONDO_OK; ended by rondo_comm_destroy.
+ *
+ * RONDO_ERR_ARG     null
+ * RONDO_ERR_TIMEOUT a living rank has not called
+ * RONDO_ERR_PEER    ranks on other hosts cannot be reached any more: the links between
+ *                   hosts end at rank 0's process, and that is gone
+ * RONDO_ERR_STATE   `comm` is not ready, or has been shrunk
+ * RONDO_ERR_MEMORY, RONDO_ERR_SYSTEM, RONDO_ERR_FORKED
+ */
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_comm_shrink(rondo_comm *comm, uint64_t timeout_ms, rondo_comm **smaller);
+
+/* rondo_comm_former_rank - which rank `rank` was in the communicator that this one was
+ * split or shrunk from; `rank` itself where it was made in another way. */
+RONDO_API uint32_t
+rondo_comm_former_rank(const rondo_comm *comm, uint32_t rank);
+
 /* rondo_comm_state - RONDO_OK, or the status that broke the communicator. */
 RONDO_API rondo_status
 rondo_comm_state(const rondo_comm *comm);

@@ -21,10 +21,10 @@
  * from and the one it meets.
  *
  * Sources: Dean et al., "Large scale distributed deep networks", 2012 (async); Chen et
- * al., "Revisiting distributed synchronous SGD", 2016 (backup workers); Ho et al., "More
- * effective distributed ML via a stale synchronous parallel parameter server", 2013
- * (bounded staleness); Zhang et al., "Staleness-aware async-SGD", 2015; Zheng et al.,
- * "Asynchronous SGD with delay compensation", 2017.
+ * al., "Revisiting distributed synchronous SGD", 2016 (backup workers); Ho et al.,
+ * "More effective distributed ML via a stale synchronous parallel parameter server",
+ * 2013 (bounded staleness); Zhang et al., "Staleness-aware async-SGD", 2015; Zheng et
+ * al., "Asynchronous SGD with delay compensation", 2017.
  */
 #ifndef RONDO_SERVER_H
 #define RONDO_SERVER_H

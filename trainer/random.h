@@ -7,7 +7,12 @@
 #include <stdint.h>
 
 /* A stream per use, so that two uses never share numbers. */
-typedef enum random_use { RANDOM_SHUFFLE = 1, RANDOM_WEIGHTS = 2 } random_use;
+typedef enum random_use {
+    RANDOM_SHUFFLE = 1,
+    RANDOM_WEIGHTS = 2,
+    RANDOM_STRAGGLER = 3, /* How long a step takes; index: the worker. */
+    RANDOM_PAIRS = 4      /* Whom a rank averages with; index: the rank. */
+} random_use;
 
 typedef struct random_stream {
     uint64_t key;

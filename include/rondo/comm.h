@@ -204,6 +204,9 @@ rondo_comm_error_text(const rondo_comm *comm);
  * default. */
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_comm_timeout_set(rondo_comm *comm, uint64_t timeout_ms);
+/* rondo_comm_timeout - that deadline, in ms; 0 for null. */
+RONDO_API uint64_t
+rondo_comm_timeout(const rondo_comm *comm);
 
 /* What a communicator has moved since it was made, by kind of transport. */
 typedef struct rondo_comm_counters {

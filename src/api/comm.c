@@ -197,6 +197,12 @@ rondo_comm_timeout_set(rondo_comm *comm, uint64_t timeout_ms)
     return RONDO_OK;
 }
 
+uint64_t
+rondo_comm_timeout(const rondo_comm *comm)
+{
+    return comm == NULL ? 0 : comm->op_timeout_ms;
+}
+
 /* What callers of the first version know of. */
 #define COUNTERS_BYTES_MIN offsetof(rondo_comm_counters, net_sent_bytes)
 

@@ -14,6 +14,8 @@
 #ifndef RONDO_CLIENT_H
 #define RONDO_CLIENT_H
 
+#include <stdbool.h>
+
 #include <rondo/server.h>
 
 /* Fill with rondo_placement_init, then change what differs; borrowed by each call. */

@@ -52,8 +52,9 @@ extern "C" {
 
 /*
  * rondo_gossip_terms - what rank `rank` of `nranks` averages in `round`: itself and its
- * neighbours, by rank. The weights of all ranks are symmetric and add up to 1 in each
- * row and column.
+ * neighbours, by rank. The weights of all ranks are symmetric and add up to exactly 1
+ * in each row and column: where 1/3 has no exact value, the own weight is what the
+ * neighbours' leave of 1.
  *
  * terms   Room for `room` of them; nranks is always enough.
  * RONDO_ERR_ARG  null, no such graph or rank, not enough room (the text says how much)

@@ -22,6 +22,14 @@ typedef struct group {
     uint32_t *rank_of;   /* By name: its rank in all, UINT32_MAX if it is gone. */
     uint64_t generation; /* Communicators so far, from 0. */
     group_door *door;    /* NULL: nobody can come back. */
+    bool returned;       /* This process came in by the door. */
+    /* Set by whoever uses the group: */
+    bool lockstep;            /* Ranks take step k together, and ask
+                               * group_renewal_due once before each: then all are told
+                               * to renew before the same one. */
+    void (*wake)(void *user); /* When the news comes that a rank is back, inside some
+                               * call on the communicator; NULL: nothing. */
+    void *wake_user;
 } group;
 
 /* Joins by the environment. With `returning`, by the ticket at the door instead, under
@@ -29,8 +37,8 @@ typedef struct group {
 TRAINER_MUST_USE bool
 group_join(const char *door, bool returning, group *result, problem *why);
 
-/* Whether the status is one that group_recover may mend: a rank has died, or another
- * has begun to recover. */
+/* Whether the communicator is broken, which group_recover may mend: a rank has died, or
+ * another has begun to recover. */
 bool
 group_broken(const group *g);
 
@@ -40,7 +48,9 @@ TRAINER_MUST_USE bool
 group_recover(group *g, problem *why);
 
 /* Between steps, cheap: true when a rank is to be taken in, and group_renew is due; all
- * ranks get to know within moments. group_renew is called by all. */
+ * ranks get to know within moments. group_renew is called by all. A rank that dies
+ * meanwhile ends in a recovery: the group is then without it, and perhaps without the
+ * one that was coming. */
 bool
 group_renewal_due(group *g);
 TRAINER_MUST_USE bool

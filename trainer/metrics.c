@@ -1,6 +1,8 @@
 /* metrics.c - the metrics file (see metrics.h). */
 #include "metrics.h"
 
+#include "files.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -9,23 +11,58 @@
 /* Floats keep all they have in 9 digits; doubles here are times and rates. */
 #define LINE_FORMAT (JSON_COMPACT | JSON_REAL_PRECISION(10))
 
+static json_int_t
+milliseconds(double seconds)
+{
+    return (json_int_t)(seconds * 1e3);
+}
+
+static bool
+open_file(metrics *m, problem *why)
+{
+    m->file = fopen(m->path, m->rank.returned ? "a" : "w");
+    return m->file != NULL ||
+           problem_fail(why, "--metrics %s: %s", m->path, strerror(errno));
+}
+
 bool
 metrics_open(const char *path, metrics *result, problem *why)
 {
-    metrics m = {.file = NULL, .path = path};
-    if (path != NULL) {
-        m.file = fopen(path, "w");
-        if (m.file == NULL) {
-            return problem_fail(why, "--metrics %s: %s", path, strerror(errno));
+    metrics m = {.file = NULL, .leads = true, .wanted = path != NULL};
+    if (m.wanted) {
+        if (!files_of_rank(path, 0, m.path)) {
+            return problem_fail(why, "--metrics %s: too long a name", path);
+        }
+        if (!open_file(&m, why)) {
+            return false;
         }
     }
     *result = m;
     return true;
 }
 
+bool
+metrics_open_beside(const char *path, const rank_record *rank, metrics *result,
+                    problem *why)
+{
+    metrics m = {.file = NULL, .rank = *rank};
+    m.wanted = path != NULL && files_plain(path);
+    if (m.wanted && !files_of_rank(path, rank->rank, m.path)) {
+        return problem_fail(why, "--metrics %s: too long a name", path);
+    }
+    *result = m;
+    return true;
+}
+
+void
+metrics_lead(metrics *m)
+{
+    m->leads = true;
+}
+
 /* Takes over `record`; NULL where there was no memory for it. */
 static bool
-write_line(metrics *m, json_t *record, problem *why)
+dump_line(metrics *m, json_t *record, problem *why)
 {
     if (record == NULL) {
         return problem_fail(why, "--metrics %s: no memory for a record", m->path);
@@ -36,6 +73,33 @@ write_line(metrics *m, json_t *record, problem *why)
     json_decref(record);
     return written || problem_fail(why, "--metrics %s: %s", m->path,
                                    errno != 0 ? strerror(errno) : "cannot write");
+}
+
+/* The file of a rank that has waited with it: not before rank 0's exists, so that it is
+ * rank 0 that says what is wrong with the path. */
+static bool
+open_late(metrics *m, problem *why)
+{
+    if (!open_file(m, why)) {
+        return false;
+    }
+    if (m->rank.returned) {
+        return true; /* The first line is there already. */
+    }
+    json_t *record = json_pack("{ss si sI}", "event", "rank", "rank", (int)m->rank.rank,
+                               "started", milliseconds(m->rank.started));
+    return dump_line(m, record, why);
+}
+
+/* As dump_line. */
+static bool
+write_line(metrics *m, json_t *record, problem *why)
+{
+    if (m->file == NULL && !open_late(m, why)) {
+        json_decref(record);
+        return false;
+    }
+    return dump_line(m, record, why);
 }
 
 /* JSON's numbers are doubles to most readers: 64 bits go as 16 hexadecimal digits. A
@@ -84,13 +148,14 @@ descent(const options *o)
 bool
 metrics_run(metrics *m, const run_record *r, problem *why)
 {
-    if (m->file == NULL) {
+    if (!m->wanted || !m->leads) {
         return true;
     }
     const options *o = r->o;
     json_t *record = json_pack(
-        "{ss si ss sb ss so sI sI si sI sI si sI sI si si so}", "event", "run", "ranks",
-        (int)r->ranks, "mode", options_mode_text(o->mode), "canonical",
+        "{ss sI si si ss sb ss so sI sI si sI sI si sI sI si si so}", "event", "run",
+        "started", milliseconds(r->started), "ranks", (int)r->ranks, "servers",
+        (int)r->servers, "mode", options_mode_text(o->mode), "canonical",
         (int)o->canonical, "model", model_words[o->model], "widths", widths(r->net),
         "parameters", (json_int_t)r->net->parameters, "epochs", (json_int_t)o->epochs,
         "global_batch", (int)r->global_batch, "micro_batch", (json_int_t)o->micro_batch,
@@ -114,12 +179,13 @@ metrics_run(metrics *m, const run_record *r, problem *why)
 bool
 metrics_step(metrics *m, const step_record *r, problem *why)
 {
-    if (m->file == NULL) {
+    if (!m->wanted || !m->leads) {
         return true;
     }
     json_t *record =
-        json_pack("{ss sI sI sf sf so*}", "event", "step", "step", (json_int_t)r->step,
-                  "epoch", (json_int_t)r->epoch, "loss", r->loss, "lr", r->rate,
+        json_pack("{ss sI sI sf sf sf sI so*}", "event", "step", "step",
+                  (json_int_t)r->step, "epoch", (json_int_t)r->epoch, "loss", r->loss,
+                  "lr", r->rate, "elapsed", r->elapsed, "images", (json_int_t)r->images,
                   "parameters_hash", hash_text(r->hash));
     return write_line(m, record, why);
 }
@@ -127,31 +193,86 @@ metrics_step(metrics *m, const step_record *r, problem *why)
 bool
 metrics_epoch(metrics *m, const epoch_record *r, problem *why)
 {
-    if (m->file == NULL) {
+    if (!m->wanted || !m->leads) {
         return true;
     }
-    json_t *record = json_pack("{ss sI sI sf sf sf sf so*}", "event", "epoch", "epoch",
-                               (json_int_t)r->epoch, "step", (json_int_t)r->step,
-                               "loss", r->loss, "test_accuracy", r->test_accuracy,
-                               "seconds", r->seconds, "images_per_second",
-                               r->images_second, "parameters_hash", hash_text(r->hash));
+    json_t *record = json_pack(
+        "{ss sI sI sf sf sf sf sf sI so*}", "event", "epoch", "epoch",
+        (json_int_t)r->epoch, "step", (json_int_t)r->step, "loss", r->loss,
+        "test_accuracy", r->test_accuracy, "seconds", r->seconds, "images_per_second",
+        r->images_second, "elapsed", r->elapsed, "images", (json_int_t)r->images,
+        "parameters_hash", hash_text(r->hash));
     return write_line(m, record, why);
+}
+
+/* null: there is no such thing as staleness in this mode. */
+static json_t *
+staleness_counts(const gradients_record *g)
+{
+    if (g->staleness == NULL) {
+        return json_null();
+    }
+    uint32_t count = g->staleness_count;
+    while (count > 1 && g->staleness[count - 1] == 0) {
+        count--;
+    }
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < count; i++) {
+        if (json_array_append_new(list, json_integer((json_int_t)g->staleness[i])) !=
+            0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
 }
 
 bool
 metrics_final(metrics *m, const run_record *run, const final_record *r, problem *why)
 {
-    if (m->file == NULL) {
+    if (!m->wanted || !m->leads) {
         return true;
     }
     json_t *record = json_pack(
-        "{ss sf sf sf sf sf sf sI sI si ss sb so}", "event", "final", "test_accuracy",
-        r->test_accuracy, "images_per_second", r->images_second, "seconds", r->seconds,
-        "total_seconds", r->total_seconds, "wait_seconds", r->wait_seconds,
-        "payload_bytes", r->payload_bytes, "steps", (json_int_t)r->steps, "images",
-        (json_int_t)r->images, "ranks", (int)run->ranks, "mode",
-        options_mode_text(run->o->mode), "canonical", (int)run->o->canonical,
-        "parameters_hash", hash_text((hash_record){.taken = true, .value = r->hash}));
+        "{ss sf sf sf sf sf sf sI sI si ss sb sI sI so so}", "event", "final",
+        "test_accuracy", r->test_accuracy, "images_per_second", r->images_second,
+        "seconds", r->seconds, "total_seconds", r->total_seconds, "wait_seconds",
+        r->wait_seconds, "payload_bytes", r->payload_bytes, "steps",
+        (json_int_t)r->steps, "images", (json_int_t)r->images, "ranks", (int)run->ranks,
+        "mode", options_mode_text(run->o->mode), "canonical", (int)run->o->canonical,
+        "used", (json_int_t)r->gradients.used, "dropped",
+        (json_int_t)r->gradients.dropped, "staleness_counts",
+        staleness_counts(&r->gradients), "parameters_hash",
+        hash_text((hash_record){.taken = true, .value = r->hash}));
+    return write_line(m, record, why);
+}
+
+static json_t *
+seconds_list(const worker_record *r)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < r->steps; i++) {
+        if (json_array_append_new(list, json_real(r->step_seconds[i])) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+bool
+metrics_worker(metrics *m, const worker_record *r, problem *why)
+{
+    if (!m->wanted) {
+        return true;
+    }
+    json_t *record = json_pack(
+        "{ss si sI sI so sI sf sf sf sf sf sf sf so}", "event", "worker", "worker",
+        (int)r->worker, "step", (json_int_t)r->step, "version", (json_int_t)r->version,
+        "staleness", or_null(r->staleness), "images", (json_int_t)r->images, "loss",
+        r->loss, "elapsed", r->elapsed, "seconds", r->seconds, "compute", r->compute,
+        "communicate", r->communicate, "wait", r->wait, "bytes", r->bytes,
+        "step_seconds", seconds_list(r));
     return write_line(m, record, why);
 }
 

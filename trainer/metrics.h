@@ -4,16 +4,31 @@
 
 #include "records.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 typedef struct metrics {
-    FILE *file; /* NULL: no records are wanted. */
-    const char *path;
+    FILE *file;  /* NULL: not open, or no records are wanted. */
+    bool wanted; /* This rank writes records. */
+    bool leads;  /* And all kinds, not those of a worker alone. */
+    rank_record rank;
+    char path[PATH_MAX];
 } metrics;
 
-/* path NULL: every call below does nothing. An existing file is replaced. */
+/* Of the rank that leads. path NULL: every call below does nothing. An existing file is
+ * replaced. */
 TRAINER_MUST_USE bool
 metrics_open(const char *path, metrics *result, problem *why);
+
+/* Of another rank: worker records alone, in a file beside that one (files.h), which is
+ * opened with the first of them. Where path is a device there is none. */
+TRAINER_MUST_USE bool
+metrics_open_beside(const char *path, const rank_record *rank, metrics *result,
+                    problem *why);
+
+/* The rank that led is gone: this rank's file gets what follows. */
+void
+metrics_lead(metrics *m);
 
 /* Each line is in the file when the call returns. */
 TRAINER_MUST_USE bool
@@ -24,6 +39,9 @@ TRAINER_MUST_USE bool
 metrics_epoch(metrics *m, const epoch_record *r, problem *why);
 TRAINER_MUST_USE bool
 metrics_final(metrics *m, const run_record *run, const final_record *r, problem *why);
+/* Of any rank. */
+TRAINER_MUST_USE bool
+metrics_worker(metrics *m, const worker_record *r, problem *why);
 
 void
 metrics_close(metrics *m);

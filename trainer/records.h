@@ -1,5 +1,6 @@
-/* records.h - what a run reports: once at its start, of steps, of epochs, and at its
- * end. metrics.c writes these to a file, progress.c tells them to a person. */
+/* records.h - what a run reports: once at its start, of steps, of workers, of epochs,
+ * and at its end. metrics.c writes these to a file, progress.c tells them to a
+ * person. */
 #ifndef TRAINER_RECORDS_H
 #define TRAINER_RECORDS_H
 
@@ -19,7 +20,43 @@ typedef struct run_record {
     uint32_t train_images;
     uint32_t test_images;
     uint64_t data_fingerprint;
+    uint32_t servers; /* Ranks that are no workers. */
+    double started;   /* Seconds since 1970, the same on all ranks; virtual: 0. */
 } run_record;
+
+/* Whose file it is; the first line of those of other ranks than 0. */
+typedef struct rank_record {
+    uint32_t rank;  /* At the start of the run. */
+    double started; /* As in run_record. */
+    bool returned;  /* The process was started again, and its file goes on. */
+} rank_record;
+
+/* What happened to the gradients of a run. */
+typedef struct gradients_record {
+    uint64_t used;
+    uint64_t dropped;
+    const uint64_t *staleness; /* How many used ones had it, from 0 on; NULL: there is
+                                * no such thing, or nobody knows. */
+    uint32_t staleness_count;
+} gradients_record;
+
+/* What a worker's steps since its last record came to. */
+typedef struct worker_record {
+    uint32_t worker;
+    uint64_t step;    /* This worker's, so far. */
+    uint64_t version; /* Of the parameters that its last gradient is of. */
+    double staleness; /* Mean; negative: not known. */
+    uint64_t images;  /* This worker's, so far. */
+    double loss;      /* Of the last step. */
+    double elapsed;   /* Seconds in the training loop, so far. */
+    double seconds;   /* Since the last record, as are all below. */
+    double compute;
+    double communicate;
+    double wait;
+    double bytes; /* Payload, sent and received. */
+    uint32_t steps;
+    const double *step_seconds; /* Of each. */
+} worker_record;
 
 /* A hash of the parameters, where one was taken. */
 typedef struct hash_record {
@@ -32,6 +69,8 @@ typedef struct step_record {
     uint64_t epoch; /* The first is 1. */
     double loss;    /* Mean over the global batch. */
     double rate;
+    double elapsed;  /* Seconds in the training loop, so far. */
+    uint64_t images; /* Of all workers, so far. */
     hash_record hash;
 } step_record;
 
@@ -41,6 +80,8 @@ typedef struct epoch_record {
     double loss; /* Mean over the steps of this epoch. */
     double test_accuracy;
     double seconds;       /* In the training loop, this epoch. */
+    double elapsed;       /* Likewise, all epochs so far. */
+    uint64_t images;      /* Of all workers, so far. */
     double images_second; /* Of all ranks together. */
     hash_record hash;
 } epoch_record;
@@ -55,6 +96,7 @@ typedef struct final_record {
     double wait_seconds;  /* Of seconds: rank 0 waiting for the exchange. */
     double payload_bytes; /* Gradients given to the exchange by a rank. */
     uint64_t hash;
+    gradients_record gradients;
 } final_record;
 
 #endif

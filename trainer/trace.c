@@ -1,0 +1,88 @@
+/* trace.c - a timeline of a run's first steps (see trace.h). */
+#include "trace.h"
+
+#include "clock.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#define EVENTS_FIRST 256u
+#define EVENTS_MAX   1000000u
+
+trace
+trace_open(const char *path, uint32_t rank, uint64_t steps, double started)
+{
+    trace t = {.wanted = path, .rank = rank, .steps = steps, .started = started};
+    if (started > 0.0) {
+        struct timespec now;
+        (void)clock_gettime(CLOCK_REALTIME, &now);
+        const double today = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+        t.origin = clock_seconds() - (today - started);
+    }
+    return t;
+}
+
+static bool
+make_room(trace *t)
+{
+    if (t->count < t->room) {
+        return true;
+    }
+    const size_t room = t->room == 0 ? EVENTS_FIRST : 2 * t->room;
+    trace_event *event =
+        room <= EVENTS_MAX ? realloc(t->event, room * sizeof *event) : NULL;
+    if (event == NULL) {
+        t->full = true;
+        return false;
+    }
+    t->event = event;
+    t->room = room;
+    return true;
+}
+
+static bool
+is_wanted(const trace *t)
+{
+    return t != NULL && t->wanted != NULL && !t->full;
+}
+
+void
+trace_add(trace *t, const trace_event *event)
+{
+    if (is_wanted(t) && make_room(t)) {
+        t->event[t->count++] = *event;
+        t->written = false;
+    }
+}
+
+void
+trace_span(trace *t, span_kind kind, uint64_t index, double began, double ended)
+{
+    if (!is_wanted(t) || (t->steps_done >= t->steps && kind != SPAN_EVALUATE)) {
+        return;
+    }
+    const trace_event event = {.rank = t->rank,
+                               .kind = kind,
+                               .lane = LANE_MAIN,
+                               .index = index,
+                               .began = began,
+                               .ended = ended};
+    trace_add(t, &event);
+}
+
+bool
+trace_step_done(trace *t)
+{
+    if (!is_wanted(t) || t->steps_done >= t->steps) {
+        return false;
+    }
+    t->steps_done++;
+    return t->steps_done == t->steps;
+}
+
+void
+trace_free(trace *t)
+{
+    free(t->event);
+    *t = (trace){.wanted = NULL};
+}

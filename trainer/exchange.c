@@ -54,12 +54,11 @@ add_tensors(exchange *e, const model *net)
 }
 
 static bool
-synchroniser(exchange *e, const model *net, const options *o, problem *why)
+synchroniser(exchange *e, const model *net, bool canonical, problem *why)
 {
     rondo_sync_config config;
     rondo_sync_config_init(&config);
-    config.mode = o->mode == TRAIN_NONE ? RONDO_SYNC_NONE : RONDO_SYNC_ALL_REDUCE;
-    config.canonical = o->canonical ? 1 : 0;
+    config.canonical = canonical ? 1 : 0;
     rondo_status status = rondo_sync_create(e->all->comm, &config, &e->sync);
     if (status == RONDO_OK) {
         status = add_tensors(e, net);
@@ -71,11 +70,11 @@ synchroniser(exchange *e, const model *net, const options *o, problem *why)
 }
 
 bool
-exchange_create(const ranks *all, const model *net, const options *o, exchange *result,
+exchange_create(const ranks *all, const model *net, bool canonical, exchange *result,
                 problem *why)
 {
     exchange e = {.all = all, .layers = net->layers, .failed = RONDO_OK};
-    if (!allocate(&e, net, why) || !synchroniser(&e, net, o, why)) {
+    if (!allocate(&e, net, why) || !synchroniser(&e, net, canonical, why)) {
         exchange_free(&e);
         return false;
     }
@@ -135,7 +134,7 @@ exchange_wait(exchange *e, problem *why)
     if (status != RONDO_OK) {
         return fail(e, status, "averaging gradients", why);
     }
-    e->wait_seconds += (double)info.wait_ns * 1e-9;
-    e->payload_bytes += (double)info.payload_bytes;
+    e->wait_seconds = (double)info.wait_ns * 1e-9;
+    e->payload_bytes = (double)info.payload_bytes;
     return true;
 }

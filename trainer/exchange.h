@@ -1,10 +1,9 @@
 /* exchange.h - the gradient, and how it becomes the mean over all ranks: the trainer's
- * use of rondo/sync.h. With --mode none the same calls are made and nothing is sent. */
+ * use of rondo/sync.h. */
 #ifndef TRAINER_EXCHANGE_H
 #define TRAINER_EXCHANGE_H
 
 #include "model.h"
-#include "options.h"
 #include "ranks.h"
 
 typedef struct exchange {
@@ -15,14 +14,14 @@ typedef struct exchange {
     uint32_t weight[MODEL_LAYERS_MAX]; /* What the synchroniser calls them. */
     uint32_t bias[MODEL_LAYERS_MAX];
     uint32_t loss;
-    rondo_status failed; /* The first failure during backward. */
-    double wait_seconds; /* Spent in exchange_wait, all steps together. */
-    double payload_bytes;
+    rondo_status failed;  /* The first failure during backward. */
+    double wait_seconds;  /* Of the last step: spent in exchange_wait, */
+    double payload_bytes; /* given to the others. */
 } exchange;
 
 /* `all` must outlive the result. Collective. */
 TRAINER_MUST_USE bool
-exchange_create(const ranks *all, const model *net, const options *o, exchange *result,
+exchange_create(const ranks *all, const model *net, bool canonical, exchange *result,
                 problem *why);
 void
 exchange_free(exchange *e);

@@ -1,4 +1,5 @@
-/* loop.c - the training loop. One step, from top to bottom, is train_step. */
+/* loop.c - the training loop. A step is the mode's (see modes/mode.h); here is what
+ * stands around it: epochs, records, hashes, evaluation, the end. */
 #include "trainer.h"
 
 #include "agree.h"
@@ -9,34 +10,10 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* This rank's gradient of the mean loss over the global batch. */
-static void
-compute_gradient(trainer *t, sampler_part mine)
+static bool
+has(const trainer *t, mode_trait trait)
 {
-    const float ranks_count = (float)t->all->count;
-    const float batch = (float)t->run.global_batch;
-    float *gradient = t->exchange.gradient;
-    gradient_of of = {.net = &t->net,
-                      .parameter = t->parameter,
-                      .images = &t->set->train,
-                      .t = &t->t};
-    if (!t->o->canonical) {
-        /* The exchange divides by the ranks; a sample then weighs 1 / batch, even where
-         * some ranks have one more than others. */
-        of.scale = ranks_count / batch;
-        gradient_in_passes(
-            &t->passes, &of, mine, gradient,
-            (layer_done){.call = exchange_layer_done, .user = &t->exchange});
-        return;
-    }
-    /* The pieces' bits must not know the number of ranks. That is a power of two, and
-     * so multiplying by it here and dividing in the exchange change no bits. */
-    of.scale = 1.0f / batch;
-    gradient_by_tree(&t->tree, &of, mine, gradient);
-    gradient_multiply(&t->net, ranks_count, gradient);
-    for (uint32_t layer = t->net.layers; layer-- > 0;) {
-        exchange_layer_done(&t->exchange, layer);
-    }
+    return (t->mode->traits & (uint32_t)trait) != 0;
 }
 
 static bool
@@ -47,26 +24,46 @@ not_finite(const trainer *t, const char *what, uint64_t step, problem *why)
                        ": training has diverged; "
                        "a lower --lr than %g may help",
                        what, step, t->o->rate);
-    why->known_to_all = t->o->mode == TRAIN_SYNC;
+    why->known_to_all = has(t, MODE_EQUAL);
     return false;
 }
 
-static bool
-train_step(trainer *t, sampler_part mine, step_record *r, problem *why)
+/* This rank's images of the next step. */
+static void
+take_sample(trainer *t)
 {
-    if (!exchange_begin(&t->exchange, why)) {
+    const uint64_t epoch = t->step / t->run.steps_per_epoch + 1;
+    if (t->epoch != epoch) {
+        sampler_start_epoch(&t->order, (uint32_t)epoch);
+        t->epoch = epoch;
+    }
+    const uint32_t place = (uint32_t)(t->step % t->run.steps_per_epoch);
+    /* In lockstep the living share all images; otherwise a dead worker's are left out
+     * until it is back. */
+    if (has(t, MODE_LOCKSTEP)) {
+        t->sample = sampler_take(&t->order, place, t->all->rank, t->all->count);
+        t->step_images = t->run.global_batch;
+    } else {
+        t->sample = sampler_take(&t->order, place, t->worker, t->workers);
+        t->step_images = t->sample.count;
+    }
+}
+
+static bool
+train_step(trainer *t, step_record *r, problem *why)
+{
+    const double rate = rate_at(&t->rate, t->step);
+    mode_step s = {.step = t->step + 1, .rate = (float)rate};
+    take_sample(t);
+    if (!t->mode->step(t, &s, why)) {
         return false;
     }
-    compute_gradient(t, mine);
-    if (!exchange_wait(&t->exchange, why)) {
-        return false;
+    *r = (step_record){.step = s.step, .epoch = t->epoch, .loss = s.loss, .rate = rate};
+    if (!isfinite(s.loss)) {
+        return not_finite(t, "the loss", s.step, why);
     }
-    r->loss = (double)t->exchange.gradient[t->net.parameters];
-    if (!isfinite(r->loss)) {
-        return not_finite(t, "the loss", r->step, why);
-    }
-    r->rate = rate_at(&t->rate, r->step - 1);
-    optimiser_step(&t->descent, (float)r->rate, t->exchange.gradient, t->parameter);
+    t->step++;
+    t->images += t->step_images;
     return true;
 }
 
@@ -76,7 +73,7 @@ take_hash(const trainer *t, uint64_t step, hash_record *hash, problem *why)
 {
     const uint64_t value =
         hash_bytes(t->parameter, t->net.parameters * sizeof *t->parameter);
-    if (t->o->mode == TRAIN_SYNC && !agree_parameters(t->all, value, step, why)) {
+    if (has(t, MODE_EQUAL) && !agree_parameters(t->all, value, step, why)) {
         return false;
     }
     *hash = (hash_record){.taken = true, .value = value};
@@ -104,46 +101,55 @@ report_step(trainer *t, step_record *r, double elapsed, problem *why)
     return true;
 }
 
-/* The steps of an epoch; fills in r->step, loss, seconds and images_second. */
+/* The steps of an epoch; fills in *r but for what close_epoch does. */
 static bool
 train_epoch(trainer *t, epoch_record *r, problem *why)
 {
     const double start = clock_seconds();
+    const uint64_t images = t->images;
+    const uint64_t epoch = t->step / t->run.steps_per_epoch + 1;
+    const uint64_t whole = epoch * t->run.steps_per_epoch;
+    const uint64_t end = whole < t->steps_end ? whole : t->steps_end;
     double loss = 0.0;
-    uint32_t steps = 0;
-    sampler_start_epoch(&t->order, (uint32_t)r->epoch);
-    while (steps < t->run.steps_per_epoch && r->step < t->progress.steps_end) {
-        const sampler_part mine =
-            sampler_take(&t->order, steps, t->all->rank, t->all->count);
-        step_record step = {.step = ++r->step, .epoch = r->epoch};
-        steps++;
-        if (!train_step(t, mine, &step, why) ||
+    uint64_t steps = 0;
+    for (; t->step < end; steps++) {
+        step_record step;
+        if (!train_step(t, &step, why) ||
             !report_step(t, &step, clock_seconds() - start, why)) {
             return false;
         }
         loss += step.loss;
     }
-    r->seconds = clock_seconds() - start;
-    r->loss = loss / steps;
-    r->images_second = (double)steps * t->run.global_batch / r->seconds;
+    if (end == t->steps_end && t->mode->finish != NULL && !t->mode->finish(t, why)) {
+        return false;
+    }
+    *r = (epoch_record){.step = t->step,
+                        .epoch = epoch,
+                        .loss = loss / (double)steps,
+                        .seconds = clock_seconds() - start};
+    r->images_second = (double)(t->images - images) / r->seconds;
+    if (!has(t, MODE_LOCKSTEP)) {
+        /* The others at their own pace; close_run knows better. */
+        r->images_second *= t->workers;
+    }
     return true;
 }
 
-/* Equal parameters: the ranks share the test images. Otherwise rank 0 speaks for
- * itself, and on other ranks the result means nothing. */
+/* Equal parameters: the ranks share the test images. Otherwise one rank speaks for
+ * itself; in lockstep the others wait, so that nobody's steps are held up by it. */
 static bool
 test_accuracy(trainer *t, double *accuracy, problem *why)
 {
-    const bool shared = t->o->mode == TRAIN_SYNC;
+    const bool shared = has(t, MODE_EQUAL) && has(t, MODE_LOCKSTEP);
     evaluate_share mine = {.share = 0, .shares = 1};
     if (shared) {
         mine = (evaluate_share){.share = t->all->rank, .shares = t->all->count};
     }
     uint64_t correct = 0;
-    if (shared || t->all->rank == 0) {
+    if (shared || t->reports) {
         correct = evaluate_correct(&t->net, t->parameter, &t->set->test, mine, &t->t);
     }
-    if (shared && !ranks_sum(t->all, &correct, why)) {
+    if (has(t, MODE_LOCKSTEP) && !ranks_sum(t->all, &correct, why)) {
         return false;
     }
     *accuracy = (double)correct / t->set->test.images;
@@ -169,7 +175,9 @@ close_epoch(trainer *t, epoch_record *r, problem *why)
     if (!all_finite(t->parameter, t->net.parameters)) {
         return not_finite(t, "a parameter", r->step, why);
     }
-    if (!take_hash(t, r->step, &r->hash, why) ||
+    const bool settled = t->step == t->steps_end || t->mode->settle == NULL;
+    if ((!settled && !t->mode->settle(t, why)) ||
+        !take_hash(t, r->step, &r->hash, why) ||
         !test_accuracy(t, &r->test_accuracy, why) ||
         !metrics_epoch(&t->metrics, r, why)) {
         return false;
@@ -182,18 +190,19 @@ static bool
 close_run(trainer *t, const epoch_record *last, double seconds, problem *why)
 {
     double slowest = seconds;
-    if (!ranks_largest(t->all, &slowest, why)) {
+    uint64_t images = t->images;
+    if (!ranks_largest(t->all, &slowest, why) ||
+        (!has(t, MODE_LOCKSTEP) && !ranks_sum(t->all, &images, why))) {
         return false;
     }
-    const uint64_t images = last->step * t->run.global_batch;
     const final_record r = {.steps = last->step,
                             .images = images,
                             .test_accuracy = last->test_accuracy,
                             .seconds = slowest,
                             .images_second = (double)images / slowest,
                             .total_seconds = clock_seconds() - t->began,
-                            .wait_seconds = t->exchange.wait_seconds,
-                            .payload_bytes = t->exchange.payload_bytes,
+                            .wait_seconds = t->wait_seconds,
+                            .payload_bytes = t->payload_bytes,
                             .hash = last->hash.value};
     if (!metrics_final(&t->metrics, &t->run, &r, why)) {
         return false;
@@ -208,8 +217,7 @@ trainer_run(trainer *t, problem *why)
     epoch_record r = {.step = 0};
     double seconds = 0.0;
     progress_start(&t->progress);
-    while (r.step < t->progress.steps_end) {
-        r = (epoch_record){.epoch = r.epoch + 1, .step = r.step};
+    while (t->step < t->steps_end) {
         if (!train_epoch(t, &r, why) || !close_epoch(t, &r, why)) {
             return false;
         }

@@ -2,16 +2,16 @@
  * read it. */
 #include "clock.h"
 #include "data.h"
+#include "group.h"
 #include "options.h"
 #include "problem.h"
-#include "ranks.h"
 #include "trainer.h"
 
 #include <cblas.h>
 #include <stdio.h>
 
 static bool
-train(const ranks *all, const options *o, double began, problem *why)
+train(group *living, const options *o, double began, problem *why)
 {
     data_set set;
     if (!data_read(o->data, &set, why)) {
@@ -19,7 +19,7 @@ train(const ranks *all, const options *o, double began, problem *why)
     }
     trainer t;
     const bool good =
-        trainer_create(all, o, &set, began, &t, why) && trainer_run(&t, why);
+        trainer_create(living, o, &set, began, &t, why) && trainer_run(&t, why);
     trainer_free(&t);
     data_free(&set);
     return good;
@@ -27,12 +27,12 @@ train(const ranks *all, const options *o, double began, problem *why)
 
 /* One line on the standard error. What all ranks know, rank 0 says alone. */
 static void
-complain(const ranks *all, const problem *why)
+complain(const group *living, const problem *why)
 {
-    if (why->known_to_all && all->rank == 0) {
+    if (why->known_to_all && living->all.rank == 0) {
         (void)fprintf(stderr, "rondo-train: %s\n", why->text);
     } else if (!why->known_to_all) {
-        (void)fprintf(stderr, "rondo-train: rank %u: %s\n", all->rank, why->text);
+        (void)fprintf(stderr, "rondo-train: rank %u: %s\n", living->name, why->text);
     }
 }
 
@@ -42,22 +42,22 @@ train_among_ranks(const options *o)
 {
     const double began = clock_seconds();
     problem why = {.exit_code = EXIT_FAILED};
-    ranks all;
-    if (!ranks_join(&all, &why)) {
+    group living;
+    if (!group_join(o->door, o->returning, &living, &why)) {
         (void)fprintf(stderr, "rondo-train: %s\n", why.text);
         return why.exit_code;
     }
     /* One thread per rank: it is the ranks that use the cores. */
     openblas_set_num_threads(1);
-    if (train(&all, o, began, &why)) {
-        ranks_leave(&all);
+    if (train(&living, o, began, &why)) {
+        group_leave(&living);
         return EXIT_OK;
     }
-    complain(&all, &why);
+    complain(&living, &why);
     if (why.known_to_all) {
-        ranks_leave(&all);
+        group_leave(&living);
     } else {
-        ranks_abandon(&all);
+        group_abandon(&living);
     }
     return why.exit_code;
 }

@@ -41,22 +41,6 @@ complete_batch(options *o, problem *why)
 }
 
 static bool
-check_mode(const options *o, problem *why)
-{
-    if (o->canonical && o->mode == TRAIN_NONE) {
-        return problem_usage(why, "--canonical with --mode none: ranks that exchange "
-                                  "nothing cannot agree on a gradient");
-    }
-    if (o->hash_every > 0 && o->mode == TRAIN_NONE) {
-        return problem_usage(why,
-                             "--hash-every %" PRIu64 " with --mode none: ranks that "
-                             "exchange nothing differ, there is nothing to compare",
-                             o->hash_every);
-    }
-    return true;
-}
-
-static bool
 complete_model(options *o, problem *why)
 {
     const model_kind *kind = model_kind_of(o->model);
@@ -145,6 +129,7 @@ complete_schedule(options *o, problem *why)
 bool
 options_complete(options *o, problem *why)
 {
-    return complete_batch(o, why) && check_mode(o, why) && complete_model(o, why) &&
-           complete_optimiser(o, why) && complete_schedule(o, why);
+    return complete_batch(o, why) && options_complete_mode(o, why) &&
+           complete_model(o, why) && complete_optimiser(o, why) &&
+           complete_schedule(o, why);
 }

@@ -152,8 +152,8 @@ option_write(const option *row, const options *o, char value[OPTIONS_VALUE_MAX])
     switch (row->kind) {
     case KIND_COUNT: {
         const uint64_t count = *(const uint64_t *)(const void *)place;
-        /* Below the least allowed: the option was not given. */
-        if ((double)count >= row->least) {
+        /* Outside of what is allowed: the option was not given. */
+        if ((double)count >= row->least && (double)count <= row->most) {
             (void)snprintf(value, OPTIONS_VALUE_MAX, "%" PRIu64, count);
         }
         break;
@@ -176,7 +176,11 @@ option_write(const option *row, const options *o, char value[OPTIONS_VALUE_MAX])
         (void)snprintf(value, OPTIONS_VALUE_MAX, "%s",
                        *(const bool *)(const void *)place ? "on" : "off");
         break;
-    case KIND_TEXT:
+    case KIND_TEXT: {
+        const char *text = *(const char *const *)(const void *)place;
+        (void)snprintf(value, OPTIONS_VALUE_MAX, "%s", text != NULL ? text : "");
+        break;
+    }
     case KIND_ACTION:
         break;
     }

@@ -25,6 +25,16 @@ static const options defaults = {
     .seed = 1,
     .data = DATA_DEFAULT_DIR,
     .log_every = 100,
+    .servers = COUNT_NOT_GIVEN,
+    .backups = COUNT_NOT_GIVEN,
+    .bound = COUNT_NOT_GIVEN,
+    .compensate = NUMBER_NOT_GIVEN,
+    .outer_rate = NUMBER_NOT_GIVEN,
+    .outer_momentum = NUMBER_NOT_GIVEN,
+    .own_images = COUNT_NOT_GIVEN,
+    .return_timeout = NUMBER_NOT_GIVEN,
+    .virtual_latency = NUMBER_NOT_GIVEN,
+    .virtual_bandwidth = NUMBER_NOT_GIVEN,
 };
 
 /* Takes "--name value", "--name=value" or "--flag" from argv[*at] on. */
@@ -38,6 +48,7 @@ read_argument(int argc, char *const *argv, int *at, options *o, problem *why)
         return problem_usage(why, "unknown option '%s'; --help lists all", word);
     }
     *at += 1;
+    o->given[row - option_table] = true;
     if (word[length] == '=') {
         return option_read(row, word + length + 1, o, why);
     }
@@ -86,10 +97,16 @@ options_shared(const options *o, option_text text[OPTIONS_MAX])
     return count;
 }
 
+bool
+options_given(const options *o, const char *name)
+{
+    return o->given[option_find(name, strlen(name)) - option_table];
+}
+
 const char *
 options_mode_text(train_mode mode)
 {
-    return option_find("--mode", strlen("--mode"))->words[mode];
+    return mode_words[mode];
 }
 
 const char *

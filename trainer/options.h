@@ -3,14 +3,14 @@
 #define TRAINER_OPTIONS_H
 
 #include "models.h"
+#include "modes/mode.h"
 #include "optimiser.h"
 #include "problem.h"
 #include "rate.h"
 
+#include <rondo/average.h>
 #include <stdint.h>
 #include <stdio.h>
-
-typedef enum train_mode { TRAIN_SYNC, TRAIN_NONE } train_mode;
 
 /* What the run is to do, apart from training. */
 typedef enum options_action {
@@ -19,12 +19,30 @@ typedef enum options_action {
     ACTION_VERSION
 } options_action;
 
+/* What a late worker of --mode backup does. */
+typedef enum backup_policy { POLICY_CANCEL, POLICY_FINISH } backup_policy;
+
+/* What living ranks do when one has died. */
+typedef enum failure_policy { FAILURE_STOP, FAILURE_SHRINK } failure_policy;
+
+/* How progress is shown; auto: live on a terminal, else lines. */
+typedef enum status_style {
+    STATUS_AUTO,
+    STATUS_LINES,
+    STATUS_LIVE,
+    STATUS_NONE
+} status_style;
+
 /* hidden_count while --hidden is not given. */
 #define HIDDEN_NOT_GIVEN UINT32_MAX
 
 /* A number below the least that its row allows: not given, and then filled in by what
  * other options say, or of no meaning to this run. */
 #define NUMBER_NOT_GIVEN (-1.0)
+#define COUNT_NOT_GIVEN  UINT64_MAX
+
+#define OPTIONS_VALUE_MAX 96u
+#define OPTIONS_MAX       72u
 
 typedef struct options {
     options_action action;
@@ -53,18 +71,53 @@ typedef struct options {
     uint64_t log_every;  /* A step record every so many steps; 0: none. */
     uint64_t hash_every; /* Likewise; 0: at the end of each epoch. */
     bool quiet;
+
+    /* Of some modes only; see README.md. */
+    uint64_t servers; /* 0 in modes without. */
+    uint64_t backups; /* Workers that a version does not wait for. */
+    backup_policy policy;
+    uint64_t bound;
+    bool staleness_aware;
+    double compensate; /* 0: no compensation. */
+    bool compensate_adaptive;
+    rondo_graph graph;
+    uint64_t local_steps;
+    uint64_t local_from; /* Steps of sync before. */
+    double outer_rate;
+    double outer_momentum;
+    uint64_t own_images; /* COUNT_NOT_GIVEN: ranks share all images. */
+
+    const char *straggler; /* Text for straggler_read; NULL: none. */
+    failure_policy on_failure;
+    const char *door;          /* NULL: none. */
+    bool returning;            /* This process has been restarted. */
+    double return_timeout;     /* Seconds. */
+    const char *checkpoint;    /* Directory; NULL: none. */
+    uint64_t checkpoint_every; /* Steps; 0: each epoch. */
+    bool resume;
+    status_style status;
+    const char *trace; /* File; NULL: none. */
+    uint64_t trace_steps;
+    bool virtual_time;
+    bool virtual_timing_only; /* No gradients: what takes how long. */
+    uint64_t workers;         /* Of virtual time. */
+    double virtual_latency;
+    double virtual_bandwidth; /* Bytes a second. */
+
+    bool given[OPTIONS_MAX]; /* By row of the table: stood on the command line. */
 } options;
 
 /* Reads the command line. Strings of the result point into argv. */
 TRAINER_MUST_USE bool
 options_read(int argc, char *const *argv, options *result, problem *why);
 
+/* Whether the option of that name stood on the command line. */
+bool
+options_given(const options *o, const char *name);
+
 /* The text of --help. */
 void
 options_print_help(FILE *out);
-
-#define OPTIONS_VALUE_MAX 96u
-#define OPTIONS_MAX       40u
 
 /* An option and its value as text. */
 typedef struct option_text {
@@ -77,14 +130,17 @@ typedef struct option_text {
 uint32_t
 options_shared(const options *o, option_text text[OPTIONS_MAX]);
 
-/* "sync", "none"; "constant", "cosine", "steps". */
+/* "sync", "ad-gossip"; "constant", "cosine", "steps". */
 const char *
 options_mode_text(train_mode mode);
 const char *
 options_schedule_text(rate_schedule schedule);
 
-/* Refuses options that make no sense together; fills in what depends on others. */
+/* Refuses options that make no sense together; fills in what depends on others.
+ * options_complete_mode is its part about modes, failures and virtual time. */
 TRAINER_MUST_USE bool
 options_complete(options *o, problem *why);
+TRAINER_MUST_USE bool
+options_complete_mode(options *o, problem *why);
 
 #endif

@@ -28,12 +28,13 @@ plan_canonical(const options *o, uint32_t ranks_count, uint32_t global_batch,
     return true;
 }
 
-bool
-trainer_plan(const options *o, uint32_t ranks_count, batch_plan *plan, problem *why)
+/* --batch or --global-batch for so many workers. */
+static bool
+plan_batch(const options *o, uint32_t ranks_count, batch_plan *plan, problem *why)
 {
     const uint64_t global =
         o->global_batch > 0 ? o->global_batch : o->batch * ranks_count;
-    batch_plan result = {.pieces = 0};
+    batch_plan result = {.workers = ranks_count};
     bool good = true;
     if (global < ranks_count) {
         good = problem_usage(why,
@@ -56,12 +57,32 @@ trainer_plan(const options *o, uint32_t ranks_count, batch_plan *plan, problem *
     if (good && o->canonical) {
         good = plan_canonical(o, ranks_count, result.global_batch, &result.pieces, why);
     }
-    if (!good) {
-        why->known_to_all = true; /* All ranks have the options and the count. */
-        return false;
+    if (good) {
+        *plan = result;
     }
-    *plan = result;
-    return true;
+    return good;
+}
+
+bool
+trainer_plan(const options *o, uint32_t ranks_count, batch_plan *plan, problem *why)
+{
+    bool good = true;
+    if (o->servers >= ranks_count) {
+        good = problem_usage(why,
+                             "--mode %s with --servers %" PRIu64 " on %u rank(s): no "
+                             "worker is left",
+                             options_mode_text(o->mode), o->servers, ranks_count);
+    }
+    const uint32_t workers = good ? ranks_count - (uint32_t)o->servers : 0;
+    if (good && o->backups >= workers) {
+        good = problem_usage(why,
+                             "--backups %" PRIu64 " of %u worker(s): a version must "
+                             "wait for one",
+                             o->backups, workers);
+    }
+    good = good && plan_batch(o, workers, plan, why);
+    why->known_to_all = !good; /* All ranks have the options and the count. */
+    return good;
 }
 
 static void
@@ -120,22 +141,14 @@ create_local(trainer *t, const batch_plan *plan, problem *why)
                         why)) {
         return false;
     }
-    uint32_t samples = sampler_part_max(&t->order, t->all->count);
-    if (o->canonical) {
-        samples = (uint32_t)o->micro_batch;
-        if (!gradient_tree_create(&t->net, plan->pieces, samples, &t->tree, why)) {
-            return false;
-        }
-    } else {
-        const uint32_t passes = (uint32_t)o->accumulate;
-        if (!gradient_passes_create(&t->net, passes, &t->passes, why)) {
-            return false;
-        }
-        samples = (samples + passes - 1) / passes;
-    }
+    const uint32_t passes = (uint32_t)o->accumulate;
+    uint32_t samples = sampler_part_max(&t->order, plan->workers);
+    samples = o->canonical ? (uint32_t)o->micro_batch : (samples + passes - 1) / passes;
     samples = samples > EVALUATE_CHUNK ? samples : EVALUATE_CHUNK;
     t->parameter = memory_floats(t->net.parameters, why);
-    return t->parameter != NULL && tape_create(&t->net, samples, &t->t, why) &&
+    return t->parameter != NULL &&
+           gradient_passes_create(&t->net, passes, &t->passes, why) &&
+           tape_create(&t->net, samples, &t->t, why) &&
            optimiser_create(o->optimiser, &t->net, &o->settings, &t->descent, why);
 }
 
@@ -148,28 +161,52 @@ create_shared(trainer *t, problem *why)
     if (t->all->rank == 0) {
         model_initialise(&t->net, t->o->seed, t->parameter);
     }
-    return exchange_create(t->all, &t->net, t->o, &t->exchange, why) &&
-           ranks_share(t->all, t->parameter, t->net.parameters, why);
+    return ranks_share(t->all, t->parameter, t->net.parameters, why) &&
+           (t->mode->create == NULL || t->mode->create(t, why));
+}
+
+/* Who this rank is among those that live. */
+static void
+place(trainer *t)
+{
+    const group *g = t->group;
+    const uint32_t servers = (uint32_t)t->o->servers;
+    t->worker = g->name >= servers ? g->name - servers : NO_WORKER;
+    uint32_t first = servers;
+    while (g->rank_of[first] == UINT32_MAX && first + 1 < g->names) {
+        first++;
+    }
+    t->reports = g->name == first;
 }
 
 bool
-trainer_create(const ranks *all, const options *o, const data_set *set, double began,
+trainer_create(group *living, const options *o, const data_set *set, double began,
                trainer *t, problem *why)
 {
-    *t = (trainer){.all = all, .o = o, .set = set, .began = began};
+    *t = (trainer){.group = living,
+                   .all = &living->all,
+                   .o = o,
+                   .set = set,
+                   .began = began,
+                   .mode = mode_kind_of(o->mode)};
     const uint64_t fingerprint = data_fingerprint(set);
     batch_plan plan;
-    if (!agree_settings(all, o, fingerprint, why) ||
-        !trainer_plan(o, all->count, &plan, why)) {
+    if (!agree_settings(t->all, o, fingerprint, why) ||
+        !trainer_plan(o, living->names, &plan, why)) {
         return false;
     }
-    if (!shape_model(t, why) || !create_local(t, &plan, why) ||
-        !create_shared(t, why)) {
+    t->workers = plan.workers;
+    place(t);
+    if (!shape_model(t, why) || !create_local(t, &plan, why)) {
         return false;
     }
     fill_in_run(t, plan.global_batch, fingerprint);
-    t->progress = progress_create(&t->run, all->rank);
-    const char *path = all->rank == 0 ? o->metrics : NULL;
+    t->steps_end = o->steps > 0 && o->steps < t->run.steps ? o->steps : t->run.steps;
+    if (!create_shared(t, why)) {
+        return false;
+    }
+    t->progress = progress_create(&t->run, t->reports ? 0 : 1);
+    const char *path = t->reports ? o->metrics : NULL;
     return metrics_open(path, &t->metrics, why) &&
            metrics_run(&t->metrics, &t->run, why);
 }
@@ -179,11 +216,12 @@ trainer_free(trainer *t)
 {
     progress_end_line(&t->progress);
     metrics_close(&t->metrics);
-    exchange_free(&t->exchange);
+    if (t->mode->free != NULL) {
+        t->mode->free(t);
+    }
     optimiser_free(&t->descent);
     tape_free(&t->t);
     memory_free(t->parameter);
     gradient_passes_free(&t->passes);
-    gradient_tree_free(&t->tree);
     sampler_free(&t->order);
 }

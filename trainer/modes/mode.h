@@ -1,7 +1,11 @@
 /* mode.h - how ranks work together: one file per mode, one row here. A mode is a few
  * functions that loop.c calls; model, data, optimiser and metrics know nothing of it.
  * To add one: a row in MODE_LIST, and a file NAME.c here that defines
- * mode_kind_NAME. */
+ * mode_kind_NAME.
+ *
+ * A rank that lives on after another's death: step, serve, settle or finish returns
+ * false, loop.c sees that the group is broken (or that a rank waits at the door), makes
+ * a new one, calls regroup and goes on from t->step. */
 #ifndef TRAINER_MODES_MODE_H
 #define TRAINER_MODES_MODE_H
 
@@ -23,7 +27,7 @@ typedef enum mode_trait {
 
 /* One step of a worker, as loop.c asks for it. */
 typedef struct mode_step {
-    uint64_t step; /* This worker's, from 1. */
+    uint64_t step; /* This worker's, from 1: t->step + 1. */
     float rate;
     double loss; /* Set by the mode: over the samples it knows of. */
 } mode_step;
@@ -42,7 +46,8 @@ typedef struct mode_kind {
     bool (*settle)(struct trainer *t, problem *why);
     /* After a rank has died or joined, t->group being new already: go on. */
     bool (*regroup)(struct trainer *t, problem *why);
-    /* After the last step, together with all others. */
+    /* After the last step, together with all others (servers too, after serve): leaves
+     * the run's result in t->parameter. May be called again after a regroup. */
     bool (*finish)(struct trainer *t, problem *why);
     void (*free)(struct trainer *t);
     /* The mode's own vectors and numbers, for checkpoints: what must be saved beside
@@ -50,19 +55,13 @@ typedef struct mode_kind {
     void (*state)(struct trainer *t, struct state_list *list);
 } mode_kind;
 
-#define MODE_LIST(ROW)        \
-    ROW(SYNC, sync)           \
-    ROW(NONE, none)           \
-    ROW(BACKUP, backup)       \
-    ROW(ASYNC, async)         \
-    ROW(SSP, ssp)             \
-    ROW(GOSSIP, gossip)       \
-    ROW(AD_GOSSIP, ad_gossip) \
-    ROW(LOCAL, local)         \
-    ROW(DILOCO, diloco)
+/* The name in C, and the word of --mode. */
+#define MODE_LIST(ROW)      \
+    ROW(SYNC, sync, "sync") \
+    ROW(NONE, none, "none")
 
-#define MODE_ENUM(upper, lower) TRAIN_##upper,
-#define MODE_KIND(upper, lower) extern const mode_kind mode_kind_##lower;
+#define MODE_ENUM(upper, lower, word) TRAIN_##upper,
+#define MODE_KIND(upper, lower, word) extern const mode_kind mode_kind_##lower;
 typedef enum train_mode { MODE_LIST(MODE_ENUM) } train_mode;
 MODE_LIST(MODE_KIND)
 

@@ -13,8 +13,9 @@ static const struct setting {
     const char *name; /* without UCX_ */
     const char *value;
 } transport_settings[] = {
-    /* 64 KiB of data and SEGMENT_EXTRA: a parcel is one message of TCP's. */
-    {"TCP_RX_SEG_SIZE", "66048"},
+    /* 128 KiB of data and SEGMENT_EXTRA: a parcel is one message of TCP's. Half of it
+     * takes up to twice as long for vectors of megabytes. */
+    {"TCP_RX_SEG_SIZE", "131584"},
     /* connect() must not block the caller. (How long it tries cannot be set: in UCX
      * 1.13 TCP_SYN_CNT, set this way, overwrites its neighbours.) */
     {"TCP_CONN_NB", "y"},

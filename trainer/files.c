@@ -6,20 +6,15 @@
 #include <sys/stat.h>
 
 bool
-files_of_rank(const char *path, uint32_t rank, char result[PATH_MAX])
+files_beside(const char *path, uint32_t rank, char result[PATH_MAX])
 {
     const char *slash = strrchr(path, '/');
     const char *base = slash != NULL ? slash + 1 : path;
     const char *dot = strrchr(base, '.');
     /* A dot in front makes a hidden file, not an extension. */
     const char *extension = dot != NULL && dot != base ? dot : path + strlen(path);
-    int length = 0;
-    if (rank == 0) {
-        length = snprintf(result, PATH_MAX, "%s", path);
-    } else {
-        length = snprintf(result, PATH_MAX, "%.*s.rank%u%s", (int)(extension - path),
-                          path, rank, extension);
-    }
+    const int length = snprintf(result, PATH_MAX, "%.*s.rank%u%s",
+                                (int)(extension - path), path, rank, extension);
     return length > 0 && length < PATH_MAX;
 }
 

@@ -1,4 +1,4 @@
-/* files.h - files that each rank writes beside those of rank 0: their names. */
+/* files.h - files that ranks write beside the one that was asked for: their names. */
 #ifndef TRAINER_FILES_H
 #define TRAINER_FILES_H
 
@@ -6,10 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Rank 0's is `path`; for rank 3, ".rank3" stands before its extension. False where
- * that is too long. */
+/* For rank 3, ".rank3" stands before the extension. False where that is too long. */
 bool
-files_of_rank(const char *path, uint32_t rank, char result[PATH_MAX]);
+files_beside(const char *path, uint32_t rank, char result[PATH_MAX]);
 
 /* Neither a device nor a pipe, so that other names can stand beside it. */
 bool

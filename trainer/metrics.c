@@ -30,7 +30,7 @@ metrics_open(const char *path, metrics *result, problem *why)
 {
     metrics m = {.file = NULL, .leads = true, .wanted = path != NULL};
     if (m.wanted) {
-        if (!files_of_rank(path, 0, m.path)) {
+        if (snprintf(m.path, PATH_MAX, "%s", path) >= PATH_MAX) {
             return problem_fail(why, "--metrics %s: too long a name", path);
         }
         if (!open_file(&m, why)) {
@@ -47,7 +47,7 @@ metrics_open_beside(const char *path, const rank_record *rank, metrics *result,
 {
     metrics m = {.file = NULL, .rank = *rank};
     m.wanted = path != NULL && files_plain(path);
-    if (m.wanted && !files_of_rank(path, rank->rank, m.path)) {
+    if (m.wanted && !files_beside(path, rank->rank, m.path)) {
         return problem_fail(why, "--metrics %s: too long a name", path);
     }
     *result = m;

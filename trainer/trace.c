@@ -10,14 +10,18 @@
 #define EVENTS_MAX   1000000u
 
 trace
-trace_open(const char *path, uint32_t rank, uint64_t steps, double started)
+trace_open(const char *path, uint64_t steps, const trace_owner *owner)
 {
-    trace t = {.wanted = path, .rank = rank, .steps = steps, .started = started};
-    if (started > 0.0) {
+    trace t = {.wanted = path,
+               .rank = owner->rank,
+               .leads = owner->leads,
+               .steps = steps,
+               .started = owner->started};
+    if (t.started > 0.0) {
         struct timespec now;
         (void)clock_gettime(CLOCK_REALTIME, &now);
         const double today = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-        t.origin = clock_seconds() - (today - started);
+        t.origin = clock_seconds() - (today - t.started);
     }
     return t;
 }

@@ -2,7 +2,7 @@
  * with a list traceEvents, a process for each rank. Spans (spans.h) end up here.
  *
  * Each rank writes its own file as soon as its steps are over, and again at the end;
- * rank 0 then takes those that it can see into its own. Every call may be made with
+ * the one that leads then takes those that it can see into its own. Every call may be made with
  * NULL, or with a trace that was opened without a path, and then does nothing. */
 #ifndef TRAINER_TRACE_H
 #define TRAINER_TRACE_H
@@ -28,6 +28,7 @@ typedef struct trace_event {
 typedef struct trace {
     const char *wanted; /* The file for all ranks; NULL: no trace. */
     uint32_t rank;
+    bool leads;          /* That file is this rank's; others have one beside it. */
     uint64_t steps;      /* So many steps are in it; */
     uint64_t steps_done; /* later spans are not, but for evaluation. */
     double origin;       /* What is second 0, on this rank's clock; */
@@ -39,9 +40,16 @@ typedef struct trace {
     bool full;    /* There was no more memory, or too many. */
 } trace;
 
-/* path NULL: none. started: the same on all ranks, seconds since 1970. */
+/* Whose it is. */
+typedef struct trace_owner {
+    uint32_t rank;
+    bool leads;
+    double started; /* The same on all ranks, seconds since 1970; virtual: 0. */
+} trace_owner;
+
+/* path NULL: none. */
 trace
-trace_open(const char *path, uint32_t rank, uint64_t steps, double started);
+trace_open(const char *path, uint64_t steps, const trace_owner *owner);
 
 /* By spans.c. */
 void
@@ -60,7 +68,8 @@ trace_step_done(trace *t);
 TRAINER_MUST_USE bool
 trace_write(trace *t, problem *why);
 
-/* Rank 0, when all others have written: takes their files of this run in. */
+/* The rank that leads, when all others have written: takes their files of this run
+ * in. */
 TRAINER_MUST_USE bool
 trace_merge(trace *t, uint32_t ranks, problem *why);
 

@@ -106,13 +106,14 @@ trace_write(trace *t, problem *why)
     if (t == NULL || t->wanted == NULL || t->written) {
         return true;
     }
-    char path[PATH_MAX];
-    if (!files_of_rank(t->wanted, t->rank, path)) {
+    char beside[PATH_MAX];
+    const char *path = t->leads ? t->wanted : beside;
+    if (!files_beside(t->wanted, t->rank, beside)) {
         return problem_fail(why, "--trace %s: too long a name", t->wanted);
     }
     t->written = true;
-    if (t->rank > 0 && !files_plain(t->wanted)) {
-        return true; /* A device: rank 0's alone. */
+    if (!t->leads && !files_plain(t->wanted)) {
+        return true; /* A device: there is nothing beside it. */
     }
     if (t->count > 0) {
         qsort(t->event, t->count, sizeof *t->event, by_time);
@@ -150,10 +151,9 @@ load_part(const trace *t, const char *path)
 
 /* Adds the events of a rank's file; true if there was one. */
 static bool
-take_part(const trace *t, uint32_t rank, json_t *events)
+take_part(const trace *t, const char *path, json_t *events)
 {
-    char path[PATH_MAX];
-    json_t *part = files_of_rank(t->wanted, rank, path) ? load_part(t, path) : NULL;
+    json_t *part = load_part(t, path);
     const bool taken =
         part != NULL &&
         json_array_extend(events, json_object_get(part, "traceEvents")) == 0;
@@ -181,17 +181,18 @@ trace_merge(trace *t, uint32_t ranks, problem *why)
     }
     json_t *events = json_array();
     bool *taken = calloc(ranks, sizeof *taken);
+    char path[PATH_MAX];
     bool good = events != NULL && taken != NULL;
     if (!good) {
         (void)problem_fail(why, "--trace %s: no memory", t->wanted);
     }
+    (void)(good && take_part(t, t->wanted, events));
     for (uint32_t rank = 0; good && rank < ranks; rank++) {
-        taken[rank] = take_part(t, rank, events);
+        taken[rank] = files_beside(t->wanted, rank, path) && take_part(t, path, events);
     }
     good = good && save(t, events, why);
-    for (uint32_t rank = 1; good && rank < ranks; rank++) {
-        char path[PATH_MAX];
-        if (taken[rank] && files_of_rank(t->wanted, rank, path)) {
+    for (uint32_t rank = 0; good && rank < ranks; rank++) {
+        if (taken[rank] && files_beside(t->wanted, rank, path)) {
             (void)unlink(path); /* Its events are in the other one. */
         }
     }

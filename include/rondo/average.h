@@ -94,15 +94,20 @@ rondo_gossip_destroy(rondo_gossip *gossip);
  * so that no circle of waiting can arise; a pair's average is one step for both.
  * `parameters` is the vector of this rank, borrowed until destroy; it changes inside
  * any call that makes progress on `comm`, piece by piece of at most 64 Ki values, each
- * piece for both ranks alike. Local; needs two ranks or more to do anything.
+ * piece for both ranks alike. Local; needs two ranks or more to do anything. Destroy it
+ * before `comm`.
  *
  * rondo_pairs_step - even ranks: average with the rank that `draw` picks (draw modulo
  * the number of odd ranks) and wait for it. Odd ranks: answer what has come.
  * RONDO_ERR_PEER: the communicator is broken as in coll.h; each piece has been averaged
- * on both or on neither, as far as both still live.
+ * on both or on neither, but for one whose answer was lost with the communicator: the
+ * odd rank alone may have that. RONDO_ERR_TIMEOUT: the other rank made no progress until
+ * the communicator's deadline; the communicator is aborted. RONDO_ERR_MISMATCH: counts
+ * differ.
  * rondo_pairs_poll - answer what has come; never blocks. Call it often during a step.
- * rondo_pairs_leave - this rank is done: it answers until all even ranks are done too,
- * or the communicator's deadline.
+ * rondo_pairs_leave - this rank is done: an odd one answers until all even ranks are
+ * done too, an even one waits until all odd ones know; at most the communicator's
+ * deadline without any message.
  */
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_pairs_create(rondo_comm *comm, uint32_t channel, float *parameters,
@@ -125,9 +130,9 @@ rondo_pairs_destroy(rondo_pairs *pairs);
 
 /*
  * rondo_average - `values` becomes the mean over all ranks, weighted: sum of weight *
- * value
- * / sum of weights. Collective; weights are not negative, and not all 0. With equal
- * weights it is one all-reduce (RONDO_OP_AVG) and has its bits.
+ * value / sum of weights. Collective; weights are not negative, and not all 0. With
+ * equal weights it is one all-reduce (RONDO_AVG) and has its bits. Where the weight is
+ * 0 the values do not matter, even if they are no numbers.
  *
  * RONDO_ERR_ARG on all ranks where the weights are not allowed; otherwise as in coll.h.
  */

@@ -59,29 +59,30 @@ account_step_begin(account *a, uint64_t step)
     spans_unwind(&a->spans, 0);
     span_begin(&a->spans, SPAN_STEP, step);
     a->step_began = a->spans.mark;
+    memcpy(a->share_began, a->spans.total, sizeof a->share_began);
 }
 
 static bool
 write_record(account *a, problem *why)
 {
-    const worker_record r = {
-        .worker = a->now.worker,
-        .step = a->now.step,
-        .version = a->now.version,
-        .staleness = a->staleness_count > 0
-                         ? a->staleness_sum / (double)a->staleness_count
-                         : -1.0,
-        .images = a->now.images,
-        .loss = a->now.loss,
-        .elapsed = a->now.seconds,
-        .seconds = a->seconds,
-        .compute = a->spans.total[SHARE_COMPUTE] - a->share[SHARE_COMPUTE],
-        .communicate = a->spans.total[SHARE_COMMUNICATE] - a->share[SHARE_COMMUNICATE],
-        .wait = a->spans.total[SHARE_WAIT] - a->share[SHARE_WAIT],
-        .bytes = a->bytes - a->bytes_before,
-        .steps = a->steps,
-        .step_seconds = a->step_seconds};
-    memcpy(a->share, a->spans.total, sizeof a->share);
+    const worker_record r = {.worker = a->now.worker,
+                             .step = a->now.step,
+                             .version = a->now.version,
+                             .staleness =
+                                 a->staleness_count > 0
+                                     ? a->staleness_sum / (double)a->staleness_count
+                                     : -1.0,
+                             .images = a->now.images,
+                             .loss = a->now.loss,
+                             .elapsed = a->now.seconds,
+                             .seconds = a->seconds,
+                             .compute = a->share[SHARE_COMPUTE],
+                             .communicate = a->share[SHARE_COMMUNICATE],
+                             .wait = a->share[SHARE_WAIT],
+                             .bytes = a->bytes - a->bytes_before,
+                             .steps = a->steps,
+                             .step_seconds = a->step_seconds};
+    memset(a->share, 0, sizeof a->share);
     a->bytes_before = a->bytes;
     a->staleness_sum = 0.0;
     a->staleness_count = 0;
@@ -95,14 +96,18 @@ account_step_end(account *a, const account_step *s, problem *why)
 {
     spans_unwind(&a->spans, 0);
     const double seconds = a->spans.mark - a->step_began;
-    const double *total = a->spans.total;
+    double took[SPAN_SHARES];
+    for (int i = 0; i < SPAN_SHARES; i++) {
+        took[i] = a->spans.total[i] - a->share_began[i];
+        a->share[i] += took[i];
+    }
     a->now.step++;
     a->now.images += s->images;
     a->now.loss = s->loss;
     a->now.seconds += seconds;
-    a->now.compute = total[SHARE_COMPUTE];
-    a->now.communicate = total[SHARE_COMMUNICATE];
-    a->now.wait = total[SHARE_WAIT];
+    a->now.compute += took[SHARE_COMPUTE];
+    a->now.communicate += took[SHARE_COMMUNICATE];
+    a->now.wait += took[SHARE_WAIT];
     status_tell(a->status, &a->now);
     if (trace_step_done(a->spans.trace) && !trace_write(a->spans.trace, why)) {
         return false;

@@ -19,13 +19,14 @@ typedef struct account {
     status_report now;  /* So far. */
     double bytes;       /* Payload sent and received so far. */
     double step_began;
+    double share_began[SPAN_SHARES]; /* spans.total at that moment. */
     /* Since the last record: */
     double *step_seconds; /* Of each step. */
     uint32_t steps;
     double staleness_sum;
     uint64_t staleness_count;
     double seconds;
-    double share[SPAN_SHARES]; /* spans.total when it was written. */
+    double share[SPAN_SHARES]; /* In steps; not between them. */
     double bytes_before;
 } account;
 

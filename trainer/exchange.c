@@ -113,7 +113,9 @@ void
 exchange_layer_done(void *user, uint32_t layer)
 {
     exchange *e = user;
+    span_begin(e->spans, SPAN_EXCHANGE, layer);
     if (layer + 1 == e->layers) {
+        e->began = span_now(e->spans);
         ready(e, e->loss);
     }
     ready(e, e->bias[layer]);
@@ -121,6 +123,7 @@ exchange_layer_done(void *user, uint32_t layer)
     if (e->failed == RONDO_OK) {
         e->failed = rondo_sync_progress(e->sync);
     }
+    span_end(e->spans);
 }
 
 bool
@@ -128,9 +131,12 @@ exchange_wait(exchange *e, problem *why)
 {
     rondo_sync_step_info info = {.size = sizeof info};
     rondo_status status = e->failed;
+    span_begin(e->spans, SPAN_WAIT, 0);
     if (status == RONDO_OK) {
         status = rondo_sync_step_wait(e->sync, &info);
     }
+    span_end(e->spans);
+    span_beside(e->spans, SPAN_EXCHANGE_ALL, e->began);
     if (status != RONDO_OK) {
         return fail(e, status, "averaging gradients", why);
     }

@@ -5,6 +5,7 @@
 
 #include "model.h"
 #include "ranks.h"
+#include "spans.h"
 
 typedef struct exchange {
     const ranks *all;
@@ -15,6 +16,8 @@ typedef struct exchange {
     uint32_t bias[MODEL_LAYERS_MAX];
     uint32_t loss;
     rondo_status failed;  /* The first failure during backward. */
+    spans *spans;         /* What the time goes to; NULL: nobody asks. */
+    double began;         /* When the first layer of this step was ready. */
     double wait_seconds;  /* Of the last step: spent in exchange_wait, */
     double payload_bytes; /* given to the others. */
 } exchange;

@@ -13,8 +13,10 @@ gradient_direct(const gradient_of *of, sampler_part samples, float *gradient,
 {
     tape *t = of->t;
     t->samples = samples.count;
+    span_begin(t->spans, SPAN_FORWARD, 0);
     data_gather(of->images, samples.index, samples.count, t->x[0], t->label);
     model_forward(of->net, of->parameter, t);
+    span_end(t->spans);
     model_backward(of->net, of->parameter, of->scale, t, gradient, done);
 }
 

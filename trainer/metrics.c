@@ -207,14 +207,14 @@ metrics_epoch(metrics *m, const epoch_record *r, problem *why)
 
 /* null: there is no such thing as staleness in this mode. */
 static json_t *
-staleness_counts(const gradients_record *g)
+staleness_counts(const gradient_counts *g)
 {
-    if (g->staleness == NULL) {
-        return json_null();
-    }
-    uint32_t count = g->staleness_count;
-    while (count > 1 && g->staleness[count - 1] == 0) {
+    uint32_t count = GRADIENT_STALENESS_MAX + 1;
+    while (count > 0 && g->staleness[count - 1] == 0) {
         count--;
+    }
+    if (count == 0) {
+        return json_null();
     }
     json_t *list = json_array();
     for (uint32_t i = 0; i < count; i++) {

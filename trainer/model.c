@@ -209,6 +209,7 @@ model_backward(const model *net, const float *parameter, float scale, tape *t,
     for (uint32_t l = last;; l--) {
         const layer_shape shape = shape_of(net, l, t->samples);
         float *db = gradient + net->bias_at[l]; /* M */
+        span_begin(t->spans, SPAN_BACKWARD, l);
         if (l < last) {
             bias_relu_backward(shape, t->x[l + 1], dz, db);
         } else {
@@ -219,10 +220,13 @@ model_backward(const model *net, const float *parameter, float scale, tape *t,
         if (done.call != NULL) {
             done.call(done.user, l);
         }
-        if (l == 0) {
-            return; /* Nobody asks for the gradient of the images. */
+        if (l > 0) { /* Nobody asks for the gradient of the images. */
+            backward_input(net, l, t, dz, parameter + net->weight_at[l]);
+            dz = t->dx[l];
         }
-        backward_input(net, l, t, dz, parameter + net->weight_at[l]);
-        dz = t->dx[l];
+        span_end(t->spans);
+        if (l == 0) {
+            return;
+        }
     }
 }

@@ -12,6 +12,7 @@
 
 #include "conv.h"
 #include "problem.h"
+#include "spans.h"
 
 #include <stdint.h>
 
@@ -41,6 +42,7 @@ typedef struct tape {
     uint8_t *pick[MODEL_LAYERS_MAX]; /* Of a convolution: see conv.h. */
     conv_scratch scratch;
     uint8_t *label; /* N */
+    spans *spans;   /* What the time goes to; NULL: nobody asks. */
 } tape;
 
 /* Called during backward when the gradients of a layer are complete, last layer

@@ -31,14 +31,16 @@ typedef struct rank_record {
     bool returned;  /* The process was started again, and its file goes on. */
 } rank_record;
 
-/* What happened to the gradients of a run. */
-typedef struct gradients_record {
+#define GRADIENT_STALENESS_MAX 255u
+
+/* What happened to gradients; each rank has those it knows of, and they add up. */
+typedef struct gradient_counts {
     uint64_t used;
     uint64_t dropped;
-    const uint64_t *staleness; /* How many used ones had it, from 0 on; NULL: there is
-                                * no such thing, or nobody knows. */
-    uint32_t staleness_count;
-} gradients_record;
+    /* How many used ones had staleness 0, 1, ...; the last: or more. All 0 where there
+     * is no such thing. */
+    uint64_t staleness[GRADIENT_STALENESS_MAX + 1];
+} gradient_counts;
 
 /* What a worker's steps since its last record came to. */
 typedef struct worker_record {
@@ -96,7 +98,7 @@ typedef struct final_record {
     double wait_seconds;  /* Of seconds: rank 0 waiting for the exchange. */
     double payload_bytes; /* Gradients given to the exchange by a rank. */
     uint64_t hash;
-    gradients_record gradients;
+    gradient_counts gradients; /* Of all ranks. */
 } final_record;
 
 #endif

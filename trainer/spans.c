@@ -61,6 +61,21 @@ span_end(spans *s)
     }
 }
 
+double
+span_now(const spans *s)
+{
+    return s != NULL ? s->mark : 0.0;
+}
+
+void
+span_beside(spans *s, span_kind kind, double began)
+{
+    if (s == NULL) {
+        return;
+    }
+    trace_beside(s->trace, kind, began, s->mark);
+}
+
 void
 spans_unwind(spans *s, uint32_t depth)
 {

@@ -27,6 +27,7 @@ typedef enum span_share { SHARE_COMPUTE, SHARE_COMMUNICATE, SHARE_WAIT } span_sh
     ROW(EVALUATE, "evaluate", SHARE_COMPUTE)           \
     ROW(CHECKPOINT, "checkpoint", SHARE_COMPUTE)       \
     ROW(EXCHANGE, "exchange layer", SHARE_COMMUNICATE) \
+    ROW(EXCHANGE_ALL, "exchange", SHARE_COMMUNICATE)   \
     ROW(PUSH, "push", SHARE_COMMUNICATE)               \
     ROW(PULL, "pull", SHARE_COMMUNICATE)               \
     ROW(AVERAGE, "average", SHARE_COMMUNICATE)         \
@@ -58,6 +59,14 @@ span_begin(spans *s, span_kind kind, uint64_t index);
 /* Ends the innermost one. */
 void
 span_end(spans *s);
+
+/* When the latest one began or ended; clock_seconds. */
+double
+span_now(const spans *s);
+
+/* What has run beside them since `began`: drawn, and counted for nothing. */
+void
+span_beside(spans *s, span_kind kind, double began);
 
 /* Ends the spans that a failure has left open, down to `depth` of them. */
 void

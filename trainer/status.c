@@ -135,3 +135,15 @@ status_rates_of(const status_worker *w)
         .communicate = (w->last.communicate - w->before.communicate) / seconds,
         .wait = (w->last.wait - w->before.wait) / seconds};
 }
+
+uint64_t
+status_images(const status_board *s, uint32_t worker, uint64_t images)
+{
+    const uint64_t mine = worker < s->workers ? s->worker[worker].last.images : 0;
+    double ratio = 0.0;
+    for (uint32_t i = 0; i < s->workers; i++) {
+        const status_worker *w = &s->worker[i];
+        ratio += mine > 0 && w->known ? (double)w->last.images / (double)mine : 1.0;
+    }
+    return (uint64_t)((double)images * ratio + 0.5);
+}

@@ -64,6 +64,11 @@ status_gone(status_board *s, uint32_t worker);
 void
 status_back(status_board *s, uint32_t worker);
 
+/* Images of all workers so far, as `worker`, which has done `images`, may guess: by what
+ * the others told lately, else as many as its own. */
+uint64_t
+status_images(const status_board *s, uint32_t worker, uint64_t images);
+
 /* What a worker does in a second, and where its time goes, lately. */
 typedef struct status_rates {
     double images_second;

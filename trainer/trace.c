@@ -59,19 +59,32 @@ trace_add(trace *t, const trace_event *event)
     }
 }
 
+static void
+add_mine(trace *t, trace_event event)
+{
+    /* Evaluation is between steps, and rare. */
+    if (is_wanted(t) && (t->steps_done < t->steps || event.kind == SPAN_EVALUATE)) {
+        event.rank = t->rank;
+        trace_add(t, &event);
+    }
+}
+
 void
 trace_span(trace *t, span_kind kind, uint64_t index, double began, double ended)
 {
-    if (!is_wanted(t) || (t->steps_done >= t->steps && kind != SPAN_EVALUATE)) {
-        return;
-    }
-    const trace_event event = {.rank = t->rank,
-                               .kind = kind,
-                               .lane = LANE_MAIN,
-                               .index = index,
-                               .began = began,
-                               .ended = ended};
-    trace_add(t, &event);
+    add_mine(t, (trace_event){.kind = kind,
+                              .lane = LANE_MAIN,
+                              .index = index,
+                              .began = began,
+                              .ended = ended});
+}
+
+void
+trace_beside(trace *t, span_kind kind, double began, double ended)
+{
+    add_mine(t,
+             (trace_event){
+                 .kind = kind, .lane = LANE_EXCHANGE, .began = began, .ended = ended});
 }
 
 bool

@@ -51,13 +51,14 @@ typedef struct trace_owner {
 trace
 trace_open(const char *path, uint64_t steps, const trace_owner *owner);
 
-/* By spans.c. */
+/* By spans.c: of this rank, on its first lane and on the other. */
 void
 trace_span(trace *t, span_kind kind, uint64_t index, double began, double ended);
+void
+trace_beside(trace *t, span_kind kind, double began, double ended);
 
-/* A stretch beside the spans, on a lane of its own; times are of clock_seconds. For
- * another rank's (virtual runs), name it; their times count from 0 then, and the trace
- * was opened with started 0. */
+/* Of any rank, for virtual runs: the trace was opened with started 0, and times count
+ * from 0. */
 void
 trace_add(trace *t, const trace_event *event);
 

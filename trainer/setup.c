@@ -152,6 +152,19 @@ create_local(trainer *t, const batch_plan *plan, problem *why)
            optimiser_create(o->optimiser, &t->net, &o->settings, &t->descent, why);
 }
 
+bool
+trainer_prepare(trainer *t, const batch_plan *plan, uint64_t fingerprint, problem *why)
+{
+    const options *o = t->o;
+    t->workers = plan->workers;
+    if (!shape_model(t, why) || !create_local(t, plan, why)) {
+        return false;
+    }
+    fill_in_run(t, plan->global_batch, fingerprint);
+    t->steps_end = o->steps > 0 && o->steps < t->run.steps ? o->steps : t->run.steps;
+    return true;
+}
+
 /* What all ranks do together. */
 static bool
 create_shared(trainer *t, problem *why)
@@ -195,14 +208,8 @@ trainer_create(group *living, const options *o, const data_set *set, double bega
         !trainer_plan(o, living->names, &plan, why)) {
         return false;
     }
-    t->workers = plan.workers;
     place(t);
-    if (!shape_model(t, why) || !create_local(t, &plan, why)) {
-        return false;
-    }
-    fill_in_run(t, plan.global_batch, fingerprint);
-    t->steps_end = o->steps > 0 && o->steps < t->run.steps ? o->steps : t->run.steps;
-    if (!create_shared(t, why)) {
+    if (!trainer_prepare(t, &plan, fingerprint, why) || !create_shared(t, why)) {
         return false;
     }
     t->progress = progress_create(&t->run, t->reports ? 0 : 1);

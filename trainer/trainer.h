@@ -61,6 +61,11 @@ typedef struct batch_plan {
 TRAINER_MUST_USE bool
 trainer_plan(const options *o, uint32_t ranks_count, batch_plan *plan, problem *why);
 
+/* The part of trainer_create that needs no other rank: network, vectors, order of images
+ * and schedule, from what *t says already (all, o and set). */
+TRAINER_MUST_USE bool
+trainer_prepare(trainer *t, const batch_plan *plan, uint64_t fingerprint, problem *why);
+
 /* Checks the settings against the other ranks, and starts with rank 0's parameters.
  * Fills in *t, which must then stay where it is; trainer_free undoes whatever was done,
  * also after a failure. What is passed in must outlive *t. */

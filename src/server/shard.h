@@ -70,6 +70,11 @@ rondo_shard_least(const rondo_shard *shard);
 uint64_t
 rondo_shard_most(const rondo_shard *shard);
 
+/* rondo_shard_newcomer_clock - where whoever comes in begins: with the slowest; where
+ * nobody is left, at the furthest that anyone has been. */
+uint64_t
+rondo_shard_newcomer_clock(const rondo_shard *shard);
+
 /* rondo_shard_note_spread - a clock has moved: how far apart are they? */
 void
 rondo_shard_note_spread(rondo_shard *shard);

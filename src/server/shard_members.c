@@ -104,10 +104,8 @@ rondo_shard_leave(rondo_shard *shard, uint32_t worker)
     return RONDO_OK;
 }
 
-/* Where whoever comes in begins: with the slowest. Where nobody is left, at the furthest
- * that anyone has been. */
-static uint64_t
-clock_of_newcomer(const rondo_shard *shard)
+uint64_t
+rondo_shard_newcomer_clock(const rondo_shard *shard)
 {
     uint64_t furthest = 0;
 
@@ -138,7 +136,7 @@ rondo_shard_join(rondo_shard *shard, uint32_t worker, uint64_t *clock)
         return status;
     }
     rondo_shard_worker *const who = &shard->workers[worker];
-    const uint64_t begin = clock_of_newcomer(shard);
+    const uint64_t begin = rondo_shard_newcomer_clock(shard);
     /* A gradient of its that still waits counts: its next one is the one after. */
     who->clock = who->waits && who->clock > begin ? who->clock : begin;
     who->living = true;

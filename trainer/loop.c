@@ -49,12 +49,24 @@ take_sample(trainer *t)
     }
 }
 
+/* With servers it is they who know. */
+static void
+count_gradient(trainer *t)
+{
+    if (!has(t, MODE_SERVERS)) {
+        t->gradients.used++;
+        t->gradients.staleness[0] += has(t, MODE_EQUAL);
+    }
+}
+
 static bool
 train_step(trainer *t, step_record *r, problem *why)
 {
     const double rate = rate_at(&t->rate, t->step);
     mode_step s = {.step = t->step + 1, .rate = (float)rate};
     take_sample(t);
+    account_step_begin(&t->account, s.step);
+    account_version(&t->account, t->step); /* Unless the mode knows better. */
     if (!t->mode->step(t, &s, why)) {
         return false;
     }
@@ -64,7 +76,18 @@ train_step(trainer *t, step_record *r, problem *why)
     }
     t->step++;
     t->images += t->step_images;
-    return true;
+    count_gradient(t);
+    return account_step_end(
+        &t->account, &(account_step){.images = t->sample.count, .loss = s.loss}, why);
+}
+
+/* Images of all workers so far; an estimate where the others have a pace of their
+ * own. */
+static uint64_t
+images_so_far(const trainer *t)
+{
+    return has(t, MODE_LOCKSTEP) ? t->images
+                                 : status_images(&t->status, t->worker, t->images);
 }
 
 /* The hash of the parameters, compared over the ranks where they are to be equal. */
@@ -89,6 +112,8 @@ is_due(uint64_t every, uint64_t step)
 static bool
 report_step(trainer *t, step_record *r, double elapsed, problem *why)
 {
+    r->elapsed = t->seconds + elapsed;
+    r->images = images_so_far(t);
     const bool hash_due = is_due(t->o->hash_every, r->step);
     if (hash_due && !take_hash(t, r->step, &r->hash, why)) {
         return false;
@@ -106,7 +131,7 @@ static bool
 train_epoch(trainer *t, epoch_record *r, problem *why)
 {
     const double start = clock_seconds();
-    const uint64_t images = t->images;
+    const uint64_t images = images_so_far(t);
     const uint64_t epoch = t->step / t->run.steps_per_epoch + 1;
     const uint64_t whole = epoch * t->run.steps_per_epoch;
     const uint64_t end = whole < t->steps_end ? whole : t->steps_end;
@@ -126,12 +151,13 @@ train_epoch(trainer *t, epoch_record *r, problem *why)
     *r = (epoch_record){.step = t->step,
                         .epoch = epoch,
                         .loss = loss / (double)steps,
-                        .seconds = clock_seconds() - start};
-    r->images_second = (double)(t->images - images) / r->seconds;
-    if (!has(t, MODE_LOCKSTEP)) {
-        /* The others at their own pace; close_run knows better. */
-        r->images_second *= t->workers;
-    }
+                        .seconds = clock_seconds() - start,
+                        .images = images_so_far(t)};
+    t->seconds += r->seconds;
+    r->elapsed = t->seconds;
+    /* The others may tell of their images a moment late; close_run knows better. */
+    r->images_second =
+        r->images > images ? (double)(r->images - images) / r->seconds : 0.0;
     return true;
 }
 
@@ -147,7 +173,9 @@ test_accuracy(trainer *t, double *accuracy, problem *why)
     }
     uint64_t correct = 0;
     if (shared || t->reports) {
+        span_begin(&t->account.spans, SPAN_EVALUATE, 0);
         correct = evaluate_correct(&t->net, t->parameter, &t->set->test, mine, &t->t);
+        span_end(&t->account.spans);
     }
     if (has(t, MODE_LOCKSTEP) && !ranks_sum(t->all, &correct, why)) {
         return false;
@@ -186,12 +214,21 @@ close_epoch(trainer *t, epoch_record *r, problem *why)
     return true;
 }
 
+/* What became of the gradients, as far as each rank knows, becomes that of all. */
 static bool
-close_run(trainer *t, const epoch_record *last, double seconds, problem *why)
+add_gradients(trainer *t, problem *why)
 {
-    double slowest = seconds;
+    return ranks_sum_all(t->all, (uint64_t *)&t->gradients,
+                         sizeof t->gradients / sizeof(uint64_t), why);
+}
+
+static bool
+close_run(trainer *t, const epoch_record *last, problem *why)
+{
+    double slowest = t->seconds;
     uint64_t images = t->images;
-    if (!ranks_largest(t->all, &slowest, why) ||
+    if (!account_finish(&t->account, why) || !add_gradients(t, why) ||
+        !ranks_largest(t->all, &slowest, why) ||
         (!has(t, MODE_LOCKSTEP) && !ranks_sum(t->all, &images, why))) {
         return false;
     }
@@ -203,8 +240,12 @@ close_run(trainer *t, const epoch_record *last, double seconds, problem *why)
                             .total_seconds = clock_seconds() - t->began,
                             .wait_seconds = t->wait_seconds,
                             .payload_bytes = t->payload_bytes,
-                            .hash = last->hash.value};
+                            .hash = last->hash.value,
+                            .gradients = t->gradients};
     if (!metrics_final(&t->metrics, &t->run, &r, why)) {
+        return false;
+    }
+    if (t->reports && !trace_merge(&t->trace, t->group->names, why)) {
         return false;
     }
     progress_final(&t->progress, &r);
@@ -215,13 +256,11 @@ bool
 trainer_run(trainer *t, problem *why)
 {
     epoch_record r = {.step = 0};
-    double seconds = 0.0;
     progress_start(&t->progress);
     while (t->step < t->steps_end) {
         if (!train_epoch(t, &r, why) || !close_epoch(t, &r, why)) {
             return false;
         }
-        seconds += r.seconds;
     }
-    return close_run(t, &r, seconds, why);
+    return close_run(t, &r, why);
 }

@@ -153,16 +153,16 @@ metrics_run(metrics *m, const run_record *r, problem *why)
     }
     const options *o = r->o;
     json_t *record = json_pack(
-        "{ss sI si si ss sb ss so sI sI si sI sI si sI sI si si so}", "event", "run",
-        "started", milliseconds(r->started), "ranks", (int)r->ranks, "servers",
-        (int)r->servers, "mode", options_mode_text(o->mode), "canonical",
-        (int)o->canonical, "model", model_words[o->model], "widths", widths(r->net),
-        "parameters", (json_int_t)r->net->parameters, "epochs", (json_int_t)o->epochs,
-        "global_batch", (int)r->global_batch, "micro_batch", (json_int_t)o->micro_batch,
-        "accumulate", (json_int_t)o->accumulate, "steps_per_epoch",
-        (int)r->steps_per_epoch, "seed", (json_int_t)o->seed, "steps",
-        (json_int_t)r->steps, "train_images", (int)r->train_images, "test_images",
-        (int)r->test_images, "data_fingerprint",
+        "{ss sI sb si si ss sb ss so sI sI si sI sI si sI sI si si so}", "event", "run",
+        "started", milliseconds(r->started), "virtual", (int)o->virtual_time, "ranks",
+        (int)r->ranks, "servers", (int)r->servers, "mode", options_mode_text(o->mode),
+        "canonical", (int)o->canonical, "model", model_words[o->model], "widths",
+        widths(r->net), "parameters", (json_int_t)r->net->parameters, "epochs",
+        (json_int_t)o->epochs, "global_batch", (int)r->global_batch, "micro_batch",
+        (json_int_t)o->micro_batch, "accumulate", (json_int_t)o->accumulate,
+        "steps_per_epoch", (int)r->steps_per_epoch, "seed", (json_int_t)o->seed,
+        "steps", (json_int_t)r->steps, "train_images", (int)r->train_images,
+        "test_images", (int)r->test_images, "data_fingerprint",
         hash_text((hash_record){.taken = true, .value = r->data_fingerprint}));
     if (record != NULL) {
         /* The update's options stand beside the others. */
@@ -183,9 +183,10 @@ metrics_step(metrics *m, const step_record *r, problem *why)
         return true;
     }
     json_t *record =
-        json_pack("{ss sI sI sf sf sf sI so*}", "event", "step", "step",
+        json_pack("{ss sI sI sf sf sf sI so* so*}", "event", "step", "step",
                   (json_int_t)r->step, "epoch", (json_int_t)r->epoch, "loss", r->loss,
                   "lr", r->rate, "elapsed", r->elapsed, "images", (json_int_t)r->images,
+                  "distance", r->apart ? json_real(r->distance) : NULL,
                   "parameters_hash", hash_text(r->hash));
     return write_line(m, record, why);
 }
@@ -227,6 +228,22 @@ staleness_counts(const gradient_counts *g)
     return list;
 }
 
+static json_t *
+virtual_object(const virtual_record *v)
+{
+    return json_pack(
+        "{sI sI sI sI sI sf sI sI sI sf sf sf sf sf sf sf sf}", "workers",
+        (json_int_t)v->workers, "updates", (json_int_t)v->updates, "started",
+        (json_int_t)v->started, "given_up", (json_int_t)v->given_up, "spread",
+        (json_int_t)v->spread, "staleness_mean", v->staleness_mean, "staleness_p50",
+        (json_int_t)v->staleness_p50, "staleness_p99", (json_int_t)v->staleness_p99,
+        "staleness_largest", (json_int_t)v->staleness_largest, "wait_share",
+        v->wait_share, "communicate_share", v->communicate_share, "update_mean",
+        v->update_mean, "update_p50", v->update_p50, "update_p90", v->update_p90,
+        "update_p95", v->update_p95, "update_p99", v->update_p99, "update_largest",
+        v->update_largest);
+}
+
 bool
 metrics_final(metrics *m, const run_record *run, const final_record *r, problem *why)
 {
@@ -234,7 +251,7 @@ metrics_final(metrics *m, const run_record *run, const final_record *r, problem 
         return true;
     }
     json_t *record = json_pack(
-        "{ss sf sf sf sf sf sf sI sI si ss sb sI sI so so}", "event", "final",
+        "{ss sf sf sf sf sf sf sI sI si ss sb sI sI so so so*}", "event", "final",
         "test_accuracy", r->test_accuracy, "images_per_second", r->images_second,
         "seconds", r->seconds, "total_seconds", r->total_seconds, "wait_seconds",
         r->wait_seconds, "payload_bytes", r->payload_bytes, "steps",
@@ -243,7 +260,8 @@ metrics_final(metrics *m, const run_record *run, const final_record *r, problem 
         "used", (json_int_t)r->gradients.used, "dropped",
         (json_int_t)r->gradients.dropped, "staleness_counts",
         staleness_counts(&r->gradients), "parameters_hash",
-        hash_text((hash_record){.taken = true, .value = r->hash}));
+        hash_text((hash_record){.taken = true, .value = r->hash}), "virtual",
+        r->virtual_time != NULL ? virtual_object(r->virtual_time) : NULL);
     return write_line(m, record, why);
 }
 

@@ -5,33 +5,41 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define LIVE_INTERVAL 0.2
 #define LINE_INTERVAL 10.0
 
-#define ERASE_LINE "\r\033[K"
+#define TOTAL_BYTES   200u
+#define WORKERS_BYTES 32768u
 
 static progress_style
-choose_style(const options *o, uint32_t rank)
+choose_style(const options *o, bool draws)
 {
-    if (rank != 0) {
+    if (!draws) {
         return PROGRESS_NONE;
     }
-    if (o->quiet) {
+    if (o->quiet || o->status == STATUS_NONE) {
         return PROGRESS_QUIET;
     }
-    return isatty(STDERR_FILENO) ? PROGRESS_LIVE : PROGRESS_LINES;
+    if (o->status == STATUS_AUTO) {
+        return isatty(STDERR_FILENO) ? PROGRESS_LIVE : PROGRESS_LINES;
+    }
+    return o->status == STATUS_LIVE ? PROGRESS_LIVE : PROGRESS_LINES;
 }
 
 progress
-progress_create(const run_record *run, uint32_t rank)
+progress_create(const run_record *run, const status_board *status, bool draws)
 {
     const uint64_t asked = run->o->steps;
     const bool early = asked > 0 && asked < run->steps;
-    return (progress){.style = choose_style(run->o, rank),
+    return (progress){.style = choose_style(run->o, draws),
                       .steps_end = early ? asked : run->steps,
-                      .run = run};
+                      .accuracy = -1.0,
+                      .run = run,
+                      .status = status};
 }
 
 static double
@@ -58,6 +66,89 @@ progress_start(progress *p)
     (void)fflush(stdout);
 }
 
+/* Of all workers together: as they told, else as if all were as fast as this one. */
+static double
+images_second(const progress *p, double mine)
+{
+    double sum = 0.0;
+    uint32_t known = 0;
+    const status_board *s = p->status;
+    for (uint32_t i = 0; s != NULL && i < s->workers; i++) {
+        sum += status_rates_of(&s->worker[i]).images_second;
+        known += s->worker[i].known;
+    }
+    return known > 1 ? sum : mine;
+}
+
+/* The line of all workers. */
+static void
+write_total(const progress *p, const step_record *r, double elapsed,
+            char text[TOTAL_BYTES])
+{
+    const run_record *run = p->run;
+    const uint64_t done = r->step - (r->epoch - 1) * run->steps_per_epoch;
+    const double images = (double)done * run->global_batch;
+    const uint64_t left = (uint64_t)((clock_seconds() - p->start) / (double)r->step *
+                                     (double)(p->steps_end - r->step));
+    char accuracy[32] = "";
+    if (p->accuracy >= 0.0) {
+        (void)snprintf(accuracy, sizeof accuracy, "test %.2f %%  ",
+                       100.0 * p->accuracy);
+    }
+    (void)snprintf(
+        text, TOTAL_BYTES,
+        "epoch %" PRIu64 "/%" PRIu64 "  %3.0f %%  %.0f images/s  loss %.4f  %s%" PRIu64
+        ":%02" PRIu64 " left",
+        r->epoch, run->o->epochs, 100.0 * (double)done / run->steps_per_epoch,
+        images_second(p, images / elapsed), r->loss, accuracy, left / 60, left % 60);
+}
+
+static status_size
+terminal(void)
+{
+    struct winsize w = {.ws_row = 0};
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_row == 0 || w.ws_col == 0) {
+        return (status_size){.rows = 24, .columns = 80};
+    }
+    return (status_size){.rows = w.ws_row, .columns = w.ws_col};
+}
+
+/* To the first of the live lines. */
+static void
+go_up(const progress *p)
+{
+    (void)fputc('\r', stderr);
+    if (p->lines > 1) {
+        (void)fprintf(stderr, "\033[%uA", p->lines - 1);
+    }
+}
+
+static void
+draw(progress *p, const char *total)
+{
+    const status_size size = terminal();
+    static char text[WORKERS_BYTES];
+    uint32_t lines = 0;
+    /* One worker needs no list. A terminal scrolls when its last line is full. */
+    if (p->status != NULL && p->status->workers > 1) {
+        const status_size room = {.rows = size.rows - 1, .columns = size.columns - 1};
+        lines = status_write(p->status, room, text, sizeof text);
+    }
+    go_up(p);
+    const char *line = text;
+    for (uint32_t i = 0; i < lines; i++) {
+        const char *end = strchr(line, '\n');
+        (void)fprintf(stderr, "\033[K%.*s\n", (int)(end - line), line);
+        line = end + 1;
+    }
+    (void)fprintf(stderr, "\033[K%.*s", (int)size.columns - 1, total);
+    if (p->lines > lines + 1) {
+        (void)fputs("\033[J", stderr); /* There were more lines before. */
+    }
+    (void)fflush(stderr);
+    p->lines = lines + 1;
+}
+
 void
 progress_step(progress *p, const step_record *r, double elapsed)
 {
@@ -69,30 +160,24 @@ progress_step(progress *p, const step_record *r, double elapsed)
         return;
     }
     p->next = now + interval(p);
-    const run_record *run = p->run;
-    const uint64_t done = r->step - (r->epoch - 1) * run->steps_per_epoch;
-    const double images = (double)done * run->global_batch;
-    const double left =
-        (now - p->start) / (double)r->step * (double)(p->steps_end - r->step);
-    const bool live = p->style == PROGRESS_LIVE;
-    (void)fprintf(
-        live ? stderr : stdout,
-        "%sepoch %" PRIu64 "/%" PRIu64 "  %3.0f %%  %.0f images/s  loss %.4f  "
-        "%.0f:%02.0f left%s",
-        live ? ERASE_LINE : "", r->epoch, run->o->epochs,
-        100.0 * (double)done / run->steps_per_epoch, images / elapsed, r->loss,
-        (double)((uint64_t)left / 60), (double)((uint64_t)left % 60), live ? "" : "\n");
-    (void)fflush(live ? stderr : stdout);
-    p->line_open = live;
+    char total[TOTAL_BYTES];
+    write_total(p, r, elapsed, total);
+    if (p->style == PROGRESS_LIVE) {
+        draw(p, total);
+    } else {
+        (void)printf("%s\n", total);
+        (void)fflush(stdout);
+    }
 }
 
 void
 progress_end_line(progress *p)
 {
-    if (p->line_open) {
-        (void)fputs(ERASE_LINE, stderr);
+    if (p->lines > 0) {
+        go_up(p);
+        (void)fputs(p->lines > 1 ? "\033[J" : "\033[K", stderr);
         (void)fflush(stderr);
-        p->line_open = false;
+        p->lines = 0;
     }
 }
 
@@ -108,6 +193,7 @@ progress_epoch(progress *p, const epoch_record *r)
                  r->epoch, p->run->o->epochs, r->seconds, r->images_second, r->loss,
                  100.0 * r->test_accuracy);
     (void)fflush(stdout);
+    p->accuracy = r->test_accuracy;
 }
 
 void

@@ -1,12 +1,14 @@
-/* progress.h - what a person sees while training runs: on a terminal a line that is
- * written over again and again, elsewhere a plain line now and then. */
+/* progress.h - what a person sees while training runs: on a terminal a few lines that
+ * are written over again and again, one for each worker and one for all; elsewhere a
+ * plain line now and then. */
 #ifndef TRAINER_PROGRESS_H
 #define TRAINER_PROGRESS_H
 
 #include "records.h"
+#include "status.h"
 
 typedef enum progress_style {
-    PROGRESS_NONE,  /* Another rank than 0. */
+    PROGRESS_NONE,  /* Another rank than the one that draws. */
     PROGRESS_QUIET, /* The result alone. */
     PROGRESS_LINES,
     PROGRESS_LIVE
@@ -17,12 +19,15 @@ typedef struct progress {
     uint64_t steps_end; /* The run's last step. */
     double start;       /* Of the first epoch; clock_seconds. */
     double next;        /* When to write again. */
-    bool line_open;     /* A live line stands on the terminal. */
+    uint32_t lines;     /* Live lines that stand on the terminal. */
+    double accuracy;    /* Of the last epoch; negative: none yet. */
     const run_record *run;
+    const status_board *status; /* May be NULL: of this worker alone. */
 } progress;
 
+/* draws: this rank does. */
 progress
-progress_create(const run_record *run, uint32_t rank);
+progress_create(const run_record *run, const status_board *status, bool draws);
 
 void
 progress_start(progress *p);
@@ -36,7 +41,7 @@ progress_epoch(progress *p, const epoch_record *r);
 void
 progress_final(progress *p, const final_record *r);
 
-/* Ends a live line, so that an error starts at the left margin. */
+/* Ends the live lines, so that an error starts at the left margin. */
 void
 progress_end_line(progress *p);
 

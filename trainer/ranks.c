@@ -65,8 +65,14 @@ ranks_gather(const ranks *all, const void *mine, uint64_t bytes, void *gathered,
 bool
 ranks_sum(const ranks *all, uint64_t *value, problem *why)
 {
+    return ranks_sum_all(all, value, 1, why);
+}
+
+bool
+ranks_sum_all(const ranks *all, uint64_t *values, uint64_t count, problem *why)
+{
     const rondo_status status =
-        rondo_all_reduce(all->comm, value, value, 1, RONDO_UINT64, RONDO_SUM);
+        rondo_all_reduce(all->comm, values, values, count, RONDO_UINT64, RONDO_SUM);
     return status == RONDO_OK || ranks_fail(all, status, "summing over ranks", why);
 }
 

@@ -37,6 +37,8 @@ ranks_gather(const ranks *all, const void *mine, uint64_t bytes, void *gathered,
 TRAINER_MUST_USE bool
 ranks_sum(const ranks *all, uint64_t *value, problem *why);
 TRAINER_MUST_USE bool
+ranks_sum_all(const ranks *all, uint64_t *values, uint64_t count, problem *why);
+TRAINER_MUST_USE bool
 ranks_largest(const ranks *all, double *value, problem *why);
 
 /* Passes on what the library says about a failed call; always false. */

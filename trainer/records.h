@@ -73,6 +73,8 @@ typedef struct step_record {
     double rate;
     double elapsed;  /* Seconds in the training loop, so far. */
     uint64_t images; /* Of all workers, so far. */
+    bool apart;      /* Virtual, and workers have parameters of their own: */
+    double distance; /* root mean square of theirs from their mean. */
     hash_record hash;
 } step_record;
 
@@ -88,6 +90,27 @@ typedef struct epoch_record {
     hash_record hash;
 } epoch_record;
 
+/* What only virtual time knows of a run. */
+typedef struct virtual_record {
+    uint64_t workers;
+    uint64_t updates;
+    uint64_t started;  /* Gradients: used, dropped, */
+    uint64_t given_up; /* or not computed to the end. */
+    uint64_t spread;   /* The most steps that workers were apart. */
+    double staleness_mean;
+    uint64_t staleness_p50;
+    uint64_t staleness_p99;
+    uint64_t staleness_largest;
+    double wait_share; /* Of all workers' time. */
+    double communicate_share;
+    double update_mean; /* Seconds from update to update, as are the next ones. */
+    double update_p50;
+    double update_p90;
+    double update_p95;
+    double update_p99;
+    double update_largest;
+} virtual_record;
+
 typedef struct final_record {
     uint64_t steps;
     uint64_t images; /* Of all ranks together. */
@@ -98,7 +121,8 @@ typedef struct final_record {
     double wait_seconds;  /* Of seconds: rank 0 waiting for the exchange. */
     double payload_bytes; /* Gradients given to the exchange by a rank. */
     uint64_t hash;
-    gradient_counts gradients; /* Of all ranks. */
+    gradient_counts gradients;          /* Of all ranks. */
+    const virtual_record *virtual_time; /* NULL: real time. */
 } final_record;
 
 #endif

@@ -212,17 +212,13 @@ trainer_create(group *living, const options *o, const data_set *set, double bega
     if (!trainer_prepare(t, &plan, fingerprint, why) || !create_shared(t, why)) {
         return false;
     }
-    t->progress = progress_create(&t->run, t->reports ? 0 : 1);
-    const char *path = t->reports ? o->metrics : NULL;
-    return metrics_open(path, &t->metrics, why) &&
-           metrics_run(&t->metrics, &t->run, why);
+    return trainer_reports_open(t, why);
 }
 
 void
 trainer_free(trainer *t)
 {
-    progress_end_line(&t->progress);
-    metrics_close(&t->metrics);
+    trainer_reports_free(t);
     if (t->mode->free != NULL) {
         t->mode->free(t);
     }

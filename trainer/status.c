@@ -22,10 +22,23 @@ status_create(uint32_t workers, status_board *result, problem *why)
     return true;
 }
 
+static void
+unbind(status_board *s)
+{
+    /* A communicator that is gone has taken its handlers along. */
+    if (s->comm != NULL && s->all->comm == s->comm) {
+        /* Fails only where the channel does not exist. */
+        const rondo_status status =
+            rondo_message_handler_set(s->comm, STATUS_CHANNEL, NULL, NULL);
+        (void)status;
+    }
+    s->comm = NULL;
+}
+
 void
 status_free(status_board *s)
 {
-    status_unbind(s);
+    unbind(s);
     free(s->worker);
     *s = (status_board){.comm = NULL};
 }
@@ -64,6 +77,7 @@ receive(uint32_t from, const void *header, size_t header_bytes, const void *payl
 bool
 status_bind(status_board *s, const ranks *all, uint32_t drawer, problem *why)
 {
+    s->all = all;
     s->comm = all->comm;
     s->rank = all->rank;
     s->drawer = drawer;
@@ -71,18 +85,6 @@ status_bind(status_board *s, const ranks *all, uint32_t drawer, problem *why)
     const rondo_status status =
         rondo_message_handler_set(all->comm, STATUS_CHANNEL, receive, s);
     return status == RONDO_OK || ranks_fail(all, status, "the display", why);
-}
-
-void
-status_unbind(status_board *s)
-{
-    if (s->comm != NULL) {
-        /* Fails only where the channel does not exist. */
-        const rondo_status status =
-            rondo_message_handler_set(s->comm, STATUS_CHANNEL, NULL, NULL);
-        (void)status;
-        s->comm = NULL;
-    }
 }
 
 void

@@ -32,6 +32,7 @@ typedef struct status_worker {
 } status_worker;
 
 typedef struct status_board {
+    const ranks *all; /* Whom comm was taken from. */
     rondo_comm *comm; /* NULL: nobody is told. */
     uint32_t rank;
     uint32_t drawer;       /* Rank in comm: whom all tell. */
@@ -43,17 +44,14 @@ typedef struct status_board {
 
 TRAINER_MUST_USE bool
 status_create(uint32_t workers, status_board *result, problem *why);
-/* Before the communicator goes; also undoes status_bind. */
+/* Also undoes status_bind, if `all` still has that communicator. */
 void
 status_free(status_board *s);
 
-/* From now on with this communicator; its rank `drawer` is told. *s must stay where it
- * is. The former communicator may be gone already. */
+/* From now on with all->comm, whose rank `drawer` is told. *s and *all must stay where
+ * they are; the former communicator may be gone already. */
 TRAINER_MUST_USE bool
 status_bind(status_board *s, const ranks *all, uint32_t drawer, problem *why);
-/* Before the communicator goes and the status stays. */
-void
-status_unbind(status_board *s);
 
 /* This worker's own, as often as one likes: it is told at most twice a second. */
 void

@@ -29,3 +29,11 @@ trainer_gradient(trainer *t, float scale, float *gradient, layer_done done)
         done.call(done.user, layer);
     }
 }
+
+void
+trainer_update(trainer *t, float rate, const float *gradient)
+{
+    span_begin(&t->account.spans, SPAN_UPDATE, 0);
+    optimiser_step(&t->descent, rate, gradient, t->parameter);
+    span_end(&t->account.spans);
+}

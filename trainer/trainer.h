@@ -2,6 +2,7 @@
 #ifndef TRAINER_TRAINER_H
 #define TRAINER_TRAINER_H
 
+#include "account.h"
 #include "data.h"
 #include "gradient.h"
 #include "group.h"
@@ -48,7 +49,12 @@ typedef struct trainer {
     double wait_seconds;  /* Waiting for others, all steps together. */
     double payload_bytes; /* Given to an exchange or average. */
 
+    gradient_counts gradients; /* That this rank knows the fate of. */
+    double seconds;            /* In the training loop, in epochs that are over. */
     metrics metrics;
+    status_board status;
+    trace trace;
+    account account;
     progress progress;
 } trainer;
 
@@ -79,6 +85,16 @@ trainer_free(trainer *t);
 TRAINER_MUST_USE bool
 trainer_run(trainer *t, problem *why);
 
+/* Metrics, display and trace of this rank: made together with all ranks; told to the
+ * rank that draws on a new communicator, before the old one goes. By trainer_create,
+ * after a regroup, and by trainer_free. */
+TRAINER_MUST_USE bool
+trainer_reports_open(trainer *t, problem *why);
+TRAINER_MUST_USE bool
+trainer_reports_bind(trainer *t, problem *why);
+void
+trainer_reports_free(trainer *t);
+
 /* --- for modes ------------------------------------------------------------------- */
 
 /* The gradient and the loss of this step's images (t->sample; zeros where it has none)
@@ -86,6 +102,10 @@ trainer_run(trainer *t, problem *why);
  * model.h. */
 void
 trainer_gradient(trainer *t, float scale, float *gradient, layer_done done);
+
+/* The update of all parameters. */
+void
+trainer_update(trainer *t, float rate, const float *gradient);
 
 /* The scale with which the plain mean over all workers' gradients is the mean over the
  * step's images, even where some have one more than others. */

@@ -17,7 +17,7 @@ step(trainer *t, mode_step *s, problem *why)
     float *gradient = t->mode_state;
     trainer_gradient(t, trainer_scale(t), gradient, (layer_done){.call = NULL});
     s->loss = (double)gradient[t->net.parameters];
-    optimiser_step(&t->descent, s->rate, gradient, t->parameter);
+    trainer_update(t, s->rate, gradient);
     return true;
 }
 

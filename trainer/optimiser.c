@@ -48,23 +48,45 @@ optimiser_free(optimiser *o)
     o->second = NULL;
 }
 
+/* What of `tensor` is in the part. */
+static void
+update_tensor(const optimiser *o, float rate, const optimiser_part *part,
+              uint32_t tensor)
+{
+    const uint32_t l = tensor / 2;
+    const bool bias = tensor % 2 == 1;
+    const uint64_t at = bias ? o->net->bias_at[l] : o->net->weight_at[l];
+    const uint64_t count = bias ? o->net->m[l] : (uint64_t)o->net->k[l] * o->net->m[l];
+    const uint64_t from = at > part->from ? at : part->from;
+    const uint64_t here = part->from + part->count;
+    const uint64_t end = at + count < here ? at + count : here;
+    if (from >= end) {
+        return;
+    }
+    const tensor_update t = {.count = end - from,
+                             .bias = bias,
+                             .gradient = part->gradient + (from - part->from),
+                             .parameter = part->parameter + (from - part->from),
+                             .first = o->first != NULL ? o->first + from : NULL,
+                             .second = o->second != NULL ? o->second + from : NULL};
+    o->kind->update(o, rate, &t);
+}
+
 void
-optimiser_step(optimiser *o, float rate, const float *gradient, float *parameter)
+optimiser_step_part(optimiser *o, float rate, const optimiser_part *part)
 {
     o->steps++;
     for (uint32_t tensor = 0; tensor < 2 * o->net->layers; tensor++) {
-        const uint32_t l = tensor / 2;
-        const bool bias = tensor % 2 == 1;
-        const uint64_t at = bias ? o->net->bias_at[l] : o->net->weight_at[l];
-        const tensor_update t = {.count = bias ? o->net->m[l]
-                                               : (uint64_t)o->net->k[l] * o->net->m[l],
-                                 .bias = bias,
-                                 .gradient = gradient + at,
-                                 .parameter = parameter + at,
-                                 .first = o->first != NULL ? o->first + at : NULL,
-                                 .second = o->second != NULL ? o->second + at : NULL};
-        o->kind->update(o, rate, &t);
+        update_tensor(o, rate, part, tensor);
     }
+}
+
+void
+optimiser_step(optimiser *o, float rate, const float *gradient, float *parameter)
+{
+    const optimiser_part all = {
+        .count = o->net->parameters, .gradient = gradient, .parameter = parameter};
+    optimiser_step_part(o, rate, &all);
 }
 
 /* --- for the formulas ------------------------------------------------------------ */

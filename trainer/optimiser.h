@@ -48,7 +48,8 @@ typedef struct tensor_update {
 typedef enum optimiser_use {
     USES_MOMENTUM = 1,
     USES_BETAS = 2, /* And epsilon. */
-    USES_TRUST = 4
+    USES_TRUST = 4,
+    USES_NORMS = 8 /* Of whole tensors. */
 } optimiser_use;
 
 struct optimiser_kind {
@@ -88,6 +89,17 @@ optimiser_free(optimiser *o);
 /* Both vectors lie as model.h says. */
 void
 optimiser_step(optimiser *o, float rate, const float *gradient, float *parameter);
+
+/* The elements from `from` alone, as one server of several has them. Formulas that take
+ * norms of tensors (USES_NORMS) need whole tensors. */
+typedef struct optimiser_part {
+    uint64_t from;
+    uint64_t count;
+    const float *gradient; /* `count` each: the part, not the whole. */
+    float *parameter;
+} optimiser_part;
+void
+optimiser_step_part(optimiser *o, float rate, const optimiser_part *part);
 
 /* --- for the formulas ------------------------------------------------------------ */
 

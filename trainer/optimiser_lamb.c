@@ -52,5 +52,8 @@ update(const optimiser *o, float rate, const tensor_update *t)
     move((float)((double)rate * ratio), decay, epsilon, by, t);
 }
 
-const optimiser_kind optimiser_kind_lamb = {
-    .uses = USES_BETAS, .vectors = 2, .rate = 0.02, .epsilon = 1e-6, .update = update};
+const optimiser_kind optimiser_kind_lamb = {.uses = USES_BETAS | USES_NORMS,
+                                            .vectors = 2,
+                                            .rate = 0.02,
+                                            .epsilon = 1e-6,
+                                            .update = update};

@@ -39,5 +39,8 @@ update(const optimiser *o, float rate, const tensor_update *t)
     move(rate * (float)(o->settings.trust * local), momentum, (float)decay, t);
 }
 
-const optimiser_kind optimiser_kind_lars = {
-    .uses = USES_MOMENTUM | USES_TRUST, .vectors = 1, .rate = 1, .update = update};
+const optimiser_kind optimiser_kind_lars = {.uses =
+                                                USES_MOMENTUM | USES_TRUST | USES_NORMS,
+                                            .vectors = 1,
+                                            .rate = 1,
+                                            .update = update};

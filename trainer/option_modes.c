@@ -126,6 +126,18 @@ complete_servers(options *o, problem *why)
     return complete_stale(o, why);
 }
 
+static bool
+check_norms(const options *o, problem *why)
+{
+    const bool norms = (optimiser_kind_of(o->optimiser)->uses & USES_NORMS) != 0;
+    return o->servers < 2 || !norms ||
+           problem_usage(why,
+                         "--optimiser %s with --servers %" PRIu64
+                         ": it takes norms of whole layers, and servers have parts of "
+                         "them",
+                         optimiser_words[o->optimiser], o->servers);
+}
+
 static void
 complete_averages(options *o)
 {
@@ -254,9 +266,9 @@ bool
 options_complete_mode(options *o, problem *why)
 {
     if (!check_equal(o, why) || !check_mode_options(o, why) ||
-        !complete_servers(o, why) || !check_own_images(o, why) ||
-        !complete_failures(o, why) || !complete_files(o, why) ||
-        !complete_virtual(o, why)) {
+        !complete_servers(o, why) || !check_norms(o, why) ||
+        !check_own_images(o, why) || !complete_failures(o, why) ||
+        !complete_files(o, why) || !complete_virtual(o, why)) {
         return false;
     }
     complete_averages(o);

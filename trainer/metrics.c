@@ -251,7 +251,7 @@ metrics_final(metrics *m, const run_record *run, const final_record *r, problem 
         return true;
     }
     json_t *record = json_pack(
-        "{ss sf sf sf sf sf sf sI sI si ss sb sI sI so so so*}", "event", "final",
+        "{ss sf sf sf sf sf sf sI sI si ss sb sI sI so so so}", "event", "final",
         "test_accuracy", r->test_accuracy, "images_per_second", r->images_second,
         "seconds", r->seconds, "total_seconds", r->total_seconds, "wait_seconds",
         r->wait_seconds, "payload_bytes", r->payload_bytes, "steps",
@@ -261,7 +261,7 @@ metrics_final(metrics *m, const run_record *run, const final_record *r, problem 
         (json_int_t)r->gradients.dropped, "staleness_counts",
         staleness_counts(&r->gradients), "parameters_hash",
         hash_text((hash_record){.taken = true, .value = r->hash}), "virtual",
-        r->virtual_time != NULL ? virtual_object(r->virtual_time) : NULL);
+        r->virtual_time != NULL ? virtual_object(r->virtual_time) : json_null());
     return write_line(m, record, why);
 }
 

@@ -10,12 +10,36 @@
 #define PLANS_MAX       256
 #define PLANS_BYTES_MAX (UINT64_C(64) << 20)
 
+/* All ranks of a process have ended with it. */
+static void
+note_death(rondo_comm *comm, const rondo_address *address)
+{
+    for (uint32_t rank = 0; rank < comm->nranks; rank++) {
+        if (rondo_hosts_together(&comm->hosts, rank, comm->rank) &&
+            memcmp(&comm->addresses[rank], address, sizeof *address) == 0) {
+            rondo_board_gone_set(&comm->board, rank);
+        }
+    }
+}
+
+void
+rondo_comm_note_deaths(rondo_comm *comm)
+{
+    for (uint32_t i = 0; i < comm->nneighbours; i++) {
+        if (atomic_load_explicit(&comm->neighbours[i].died, memory_order_relaxed)) {
+            note_death(comm, &comm->addresses[comm->neighbours[i].rank]);
+        }
+    }
+}
+
 /* A process of peers has ended; runs on the service thread. */
 static void
 peer_died(const rondo_address *address, void *user)
 {
-    const rondo_neighbour *const neighbour = user;
+    rondo_neighbour *const neighbour = user;
     rondo_comm *const comm = neighbour->comm;
+
+    atomic_store(&neighbour->died, true);
     const bool ready = atomic_load(&comm->board_ready) != 0;
     uint32_t nobody = RONDO_NOBODY;
 
@@ -33,6 +57,7 @@ peer_died(const rondo_address *address, void *user)
                        comm->hosts.count > 1 ? " on " : "",
                        comm->hosts.count > 1 ? comm->hosts.names[rank] : "");
         if (atomic_load(&comm->board_ready) != 0) {
+            note_death(comm, address);
             (void)rondo_board_break(&comm->board, &breakage);
         }
         return;

@@ -127,8 +127,9 @@ rondo_comm_broken(rondo_comm *comm)
     return comm->status;
 }
 
-rondo_status
-rondo_comm_abort(rondo_comm *comm)
+/* From any thread: `done` is what this rank has done to it. */
+static rondo_status
+end_use(rondo_comm *comm, const char *done)
 {
     rondo_breakage breakage = {.status = RONDO_ERR_ABORTED};
 
@@ -146,12 +147,24 @@ rondo_comm_abort(rondo_comm *comm)
     }
     breakage.culprit = comm->rank;
     breakage.reporter = comm->rank;
-    (void)snprintf(breakage.text, sizeof breakage.text,
-                   "rank %u aborted the communicator", comm->rank);
+    (void)snprintf(breakage.text, sizeof breakage.text, "rank %u %s the communicator",
+                   comm->rank, done);
     if (rondo_board_break(&comm->board, &breakage)) {
         rondo_comm_links_news(comm);
     }
     return RONDO_OK;
+}
+
+rondo_status
+rondo_comm_abort(rondo_comm *comm)
+{
+    return end_use(comm, "aborted");
+}
+
+rondo_status
+rondo_comm_revoke(rondo_comm *comm)
+{
+    return end_use(comm, "revoked");
 }
 
 rondo_status
@@ -179,6 +192,15 @@ uint32_t
 rondo_comm_nranks(const rondo_comm *comm)
 {
     return comm == NULL ? 0 : comm->nranks;
+}
+
+uint32_t
+rondo_comm_former_rank(const rondo_comm *comm, uint32_t rank)
+{
+    if (comm == NULL || rank >= comm->nranks) {
+        return UINT32_MAX;
+    }
+    return comm->former == NULL ? rank : comm->former[rank];
 }
 
 const char *

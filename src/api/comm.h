@@ -68,6 +68,7 @@ typedef struct rondo_neighbour {
     struct rondo_comm *comm;
     uint32_t rank; /* the first of its ranks */
     rondo_watch *watch;
+    atomic_bool died;
 } rondo_neighbour;
 
 /* A registered block, as every rank has it. */
@@ -105,6 +106,7 @@ struct rondo_comm {
     rondo_settings settings;
     rondo_tune_forced forced;
     rondo_address *addresses; /* by rank */
+    uint32_t *former;         /* by rank: what it was in the old one; null: the same */
     rondo_hosts hosts;
     const rondo_levels *levels;  /* the hosts, for algorithms; null: one host */
     rondo_reach reach;           /* my own */
@@ -151,6 +153,7 @@ struct rondo_comm {
     uint32_t blocks_used; /* equal on all ranks */
     uint64_t registrations;
     uint64_t splits;
+    bool shrunk;
 
     rondo_handler handlers[RONDO_MESSAGE_CHANNELS];
     uint32_t nhandlers;
@@ -179,6 +182,10 @@ rondo_comm_break(rondo_comm *comm, rondo_status status, uint32_t culprit);
 /* rondo_comm_broken - take over what the board says, if it is broken. */
 rondo_status
 rondo_comm_broken(rondo_comm *comm);
+
+/* rondo_comm_note_deaths - put on the board whose processes have ended. */
+void
+rondo_comm_note_deaths(rondo_comm *comm);
 
 /* rondo_comm_links_news - my lines of the board have changed: tell other hosts. */
 void

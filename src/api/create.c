@@ -159,9 +159,8 @@ trouble_elsewhere(rondo_comm *comm)
                        "%s", breakage.text);
 }
 
-/* What stops a start besides failures of our own. */
-static rondo_status
-poll_trouble(rondo_comm *comm)
+rondo_status
+rondo_comm_create_trouble(rondo_comm *comm)
 {
     const uint32_t dead = atomic_load(&comm->dead_rank);
 
@@ -265,10 +264,19 @@ poll_phase(rondo_comm *comm)
 }
 
 rondo_status
-rondo_comm_create_test(rondo_comm *comm)
+rondo_comm_create_step(rondo_comm *comm)
 {
     rondo_status status = RONDO_OK;
 
+    while (status == RONDO_OK && comm->phase < RONDO_PHASE_READY) {
+        status = poll_phase(comm);
+    }
+    return status;
+}
+
+rondo_status
+rondo_comm_create_test(rondo_comm *comm)
+{
     if (comm == NULL) {
         return rondo_error(RONDO_ERR_ARG, "comm is null");
     }
@@ -276,11 +284,9 @@ rondo_comm_create_test(rondo_comm *comm)
         return rondo_error(RONDO_ERR_FORKED, "%s belongs to the parent process",
                            comm->name);
     }
-    while (status == RONDO_OK && comm->phase < RONDO_PHASE_READY) {
-        status = poll_phase(comm);
-    }
+    rondo_status status = rondo_comm_create_step(comm);
     if (status == RONDO_BUSY) {
-        const rondo_status trouble = poll_trouble(comm);
+        const rondo_status trouble = rondo_comm_create_trouble(comm);
         status = trouble == RONDO_OK ? RONDO_BUSY : trouble;
     }
     if (status == RONDO_OK || status == RONDO_BUSY ||

@@ -67,6 +67,14 @@ rondo_comm_segment(const rondo_comm *comm);
 RONDO_MUST_USE rondo_status
 rondo_comm_wire(rondo_comm *comm);
 
+/* rondo_comm_create_step - as rondo_comm_create_test, but a failure is not kept, and
+ * what happens to others is not looked at: rondo_comm_create_trouble does that, and is
+ * RONDO_OK where nothing stops the start. */
+RONDO_MUST_USE rondo_status
+rondo_comm_create_step(rondo_comm *comm);
+RONDO_MUST_USE rondo_status
+rondo_comm_create_trouble(rondo_comm *comm);
+
 /* rondo_comm_create_finish - test until it is not busy, sleeping in between. */
 RONDO_MUST_USE rondo_status
 rondo_comm_create_finish(rondo_comm *comm);

@@ -33,6 +33,7 @@ free_memory(rondo_comm *comm)
     rondo_hosts_free(&comm->hosts);
     rondo_free(comm->neighbours);
     rondo_free(comm->addresses);
+    rondo_free(comm->former);
     rondo_free(comm);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/create.h"
+#include "api/part.h"
 #include "base/alloc.h"
 #include "base/config.h"
 
@@ -38,32 +39,6 @@ choose_members(const rondo_comm *comm, const wish *wishes, uint32_t *members)
     return nmembers;
 }
 
-/* Where the part's ranks are: what `comm` knows of them. */
-static rondo_status
-place_members(const rondo_comm *comm, const wish *wishes, const uint32_t *members,
-              rondo_comm *made)
-{
-    rondo_hosts *const hosts = &made->hosts;
-
-    rondo_status status = rondo_alloc_zero(made->nranks * sizeof *made->addresses,
-                                           (void **)&made->addresses);
-    if (status == RONDO_OK) {
-        status = rondo_hosts_alloc(made->nranks, hosts);
-    }
-    if (status != RONDO_OK) {
-        return status;
-    }
-    for (uint32_t i = 0; i < made->nranks; i++) {
-        made->addresses[i] = comm->addresses[members[i]];
-        hosts->of[i] = comm->hosts.of[members[i]];
-        hosts->part_of[i] = comm->hosts.part_of[members[i]];
-        hosts->reach[i] = wishes[members[i]].reach;
-        memcpy(hosts->names[i], comm->hosts.names[members[i]], sizeof hosts->names[i]);
-    }
-    rondo_hosts_settle(hosts, made->rank);
-    return RONDO_OK;
-}
-
 static rondo_status
 make_part(rondo_comm *comm, const wish *wishes, const uint32_t *members,
           uint32_t nmembers, rondo_comm **part)
@@ -72,34 +47,29 @@ make_part(rondo_comm *comm, const wish *wishes, const uint32_t *members,
     const uint64_t number = comm->splits << 32 | (uint32_t)color;
     char name[RONDO_COMM_NAME_MAX];
     uint64_t timeout_ms = 0;
-    uint32_t place = 0;
     rondo_comm *made = NULL;
 
-    while (members[place] != comm->rank) {
-        place++;
-    }
     (void)snprintf(name, sizeof name, "%.30s/%d", comm->name, color);
     rondo_status status = rondo_config_number(RONDO_CONFIG_START_TIMEOUT, 1,
                                               UINT64_C(1) << 40, &timeout_ms);
+    const rondo_part wanted = {
+        .name = name,
+        .members = members,
+        .nmembers = nmembers,
+        .deadline_ns = rondo_deadline_ns(timeout_ms),
+        .label = "split",
+        .number = number,
+    };
     if (status == RONDO_OK) {
-        status = rondo_comm_alloc(place, nmembers, name, &made);
+        status = rondo_part_make(comm, &wanted, &made);
     }
     if (status != RONDO_OK) {
         return status;
     }
-    status = place_members(comm, wishes, members, made);
-    made->start_deadline_ns = rondo_deadline_ns(timeout_ms);
-    made->uid = rondo_name_derive(&comm->key, "split", number);
-    made->key = rondo_key_derive(&comm->key, "split", number);
-    made->settings = comm->settings;
-    made->cores = comm->cores;
-    made->reach = comm->reach;
-    made->op_timeout_ms = comm->op_timeout_ms;
-    made->op_timeout_default_ms = comm->op_timeout_default_ms;
-    made->warn_after_ms = comm->warn_after_ms;
-    if (status == RONDO_OK) {
-        status = rondo_comm_map(made);
+    for (uint32_t i = 0; i < nmembers; i++) {
+        made->hosts.reach[i] = wishes[members[i]].reach;
     }
+    status = rondo_comm_map(made);
     if (status == RONDO_OK) {
         status = rondo_comm_create_finish(made);
     }

@@ -18,7 +18,8 @@ rondo_board_bytes(uint32_t nranks)
     const long page = sysconf(_SC_PAGESIZE);
     const size_t step = page > 0 ? (size_t)page : 4096;
     const size_t bytes = sizeof(board_memory) + sizeof(host_area) +
-                         nranks * (sizeof(rank_area) + sizeof(far_area));
+                         nranks * (sizeof(rank_area) + sizeof(far_area)) +
+                         rondo_agreement_bytes(nranks);
 
     return (bytes + step - 1) / step * step;
 }
@@ -44,7 +45,19 @@ rondo_board_presence(const rondo_board *board, uint32_t rank)
     }
     const uint32_t value = atomic_load_explicit(
         &rondo_board_area(board, rank)->presence, memory_order_acquire);
-    return value <= RONDO_LEFT ? (rondo_presence)value : RONDO_LEFT;
+    return value <= RONDO_GONE ? (rondo_presence)value : RONDO_LEFT;
+}
+
+void
+rondo_board_gone_set(rondo_board *board, uint32_t rank)
+{
+    uint32_t joined = RONDO_JOINED;
+
+    if (rank < board->nranks) {
+        (void)atomic_compare_exchange_strong_explicit(
+            &rondo_board_area(board, rank)->presence, &joined, RONDO_GONE,
+            memory_order_acq_rel, memory_order_relaxed);
+    }
 }
 
 void

@@ -55,7 +55,8 @@ typedef struct rondo_breakage {
 typedef enum rondo_presence {
     RONDO_ABSENT = 0, /* has not attached yet */
     RONDO_JOINED = 1,
-    RONDO_LEFT = 2 /* destroyed its communicator in good order */
+    RONDO_LEFT = 2, /* destroyed its communicator in good order */
+    RONDO_GONE = 3  /* its process has ended, or nobody can reach it any more */
 } rondo_presence;
 
 /* A rank's view. */
@@ -78,6 +79,10 @@ void
 rondo_board_presence_set(rondo_board *board, rondo_presence presence);
 rondo_presence
 rondo_board_presence(const rondo_board *board, uint32_t rank);
+
+/* rondo_board_gone_set - a rank that has joined is gone. By any process that sees it. */
+void
+rondo_board_gone_set(rondo_board *board, uint32_t rank);
 
 /* rondo_board_enter - publish the signature of operation `sequence` (from 1). Costs two
  * stores to a line of our own. rondo_board_finish - that operation is done here. */
@@ -140,6 +145,7 @@ typedef struct rondo_board_line {
     uint64_t pulse;
     uint64_t entered;  /* operation it is in or has last finished */
     uint64_t finished; /* the last one it has finished */
+    uint64_t stage;    /* of agreement.h */
     uint64_t standing_of;
     uint64_t step;
     uint64_t sequences[RONDO_BOARD_SIGNATURES]; /* 0: none */

@@ -38,6 +38,7 @@ typedef struct offer_slot {
 typedef struct rank_area {
     alignas(64) _Atomic uint32_t presence;
     _Atomic uint32_t next_offer; /* slot of the next offer, for the writer alone */
+    _Atomic uint64_t stage; /* attempt and how often entered or quit: agreement.h */
 
     alignas(
         64) _Atomic uint64_t entered; /* last sequence whose signature is complete */
@@ -90,6 +91,19 @@ typedef struct far_area {
     unsigned char wire[RONDO_BOARD_WIRE_MAX];
 } far_area;
 
+/* Ranks that may propose at a time: each has two places for the bits of members. */
+#define PROPOSERS 64
+
+/* Who goes on when the communicator broke. Whoever comes first writes the word. */
+typedef struct agreement {
+    alignas(64) _Atomic uint64_t word;
+    alignas(64) _Atomic uint64_t members[];
+} agreement;
+
+/* rondo_agreement_bytes - of the above. */
+size_t
+rondo_agreement_bytes(uint32_t nranks);
+
 static inline board_memory *
 rondo_board_memory(const rondo_board *board)
 {
@@ -120,7 +134,8 @@ rondo_board_pack(uint32_t upper, uint32_t lower)
     return (uint64_t)upper << 32 | lower;
 }
 
-/* The parts between hosts lie behind the areas of all ranks. */
+/* The parts between hosts lie behind the areas of all ranks, the agreement behind
+ * them. */
 static inline host_area *
 rondo_board_host(const rondo_board *board)
 {

@@ -80,6 +80,7 @@ rondo_board_export(const rondo_board *board, uint32_t rank, rondo_board_line *li
     const rank_area *const area = rondo_board_area(board, rank);
     line->presence = (uint32_t)rondo_board_presence(board, rank);
     line->pulse = rondo_board_pulse(board, rank);
+    line->stage = rondo_board_get(&area->stage);
     line->finished = rondo_board_get(&area->finished);
     line->entered = rondo_board_get(&area->entered);
     if (line->finished > line->entered) {
@@ -106,7 +107,7 @@ rondo_board_export(const rondo_board *board, uint32_t rank, rondo_board_line *li
 static bool
 is_possible(const rondo_board *board, const rondo_board_line *line)
 {
-    bool right = line->presence <= RONDO_LEFT && line->finished <= line->entered &&
+    bool right = line->presence <= RONDO_GONE && line->finished <= line->entered &&
                  line->standing_of <= line->entered && line->step <= UINT32_MAX &&
                  (line->peer < board->nranks || line->peer == UINT32_MAX);
 
@@ -172,6 +173,7 @@ rondo_board_import(rondo_board *board, uint32_t rank, const rondo_board_line *li
     }
     lift(&area->entered, line->entered);
     lift(&area->finished, line->finished);
+    lift(&area->stage, line->stage);
     import_standing(area, line);
     lift(&rondo_board_far(board, rank)->pulse, line->pulse);
     /* Last: whoever sees that the rank has left also sees what it did before. */

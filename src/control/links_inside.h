@@ -39,6 +39,7 @@ typedef struct link_end {
 /* What the other side of a link knows. */
 typedef struct link_told {
     uint8_t presence; /* by rank */
+    uint64_t stage;   /* by rank */
     bool wire;        /* by rank */
     bool host;        /* by host */
 } link_told;
@@ -74,6 +75,7 @@ typedef struct rondo_link {
 
     link_told *told;      /* by rank */
     bool told_break;      /* by either side to the other */
+    uint64_t told_word;   /* the decision it was last told */
     uint64_t quiet_bytes; /* sent since it was last heard */
     uint64_t asked_ns;    /* when it was last sent ASK */
     bool asks;            /* it has sent ASK */

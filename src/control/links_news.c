@@ -50,7 +50,14 @@ tell_line(rondo_link *link, uint32_t rank, const rondo_board_line *line)
     const rondo_link_line message = {.rank = rank, .line = *line};
 
     link->told[rank].presence = (uint8_t)line->presence;
+    link->told[rank].stage = line->stage;
     rondo_link_send(link, RONDO_LINK_LINE, &message, sizeof message);
+}
+
+static bool
+is_news(const link_told *told, uint32_t presence, uint64_t stage)
+{
+    return presence > told->presence || stage > told->stage;
 }
 
 /* What must not be lost. A rank that has joined has a wire address: it goes first. */
@@ -59,9 +66,10 @@ tell_rank(rondo_links *links, rondo_link *link, uint32_t rank)
 {
     rondo_board_line line;
     const uint32_t presence = (uint32_t)rondo_board_presence(&links->board, rank);
+    const uint64_t stage = rondo_agreement_stage(&links->board, rank);
 
     tell_wire(links, link, rank);
-    if (presence > link->told[rank].presence) {
+    if (is_news(&link->told[rank], presence, stage)) {
         rondo_board_export(&links->board, rank, &line);
         tell_line(link, rank, &line);
     }
@@ -100,6 +108,32 @@ tell_host(rondo_links *links, rondo_link *link, uint32_t host)
     rondo_link_send(link, RONDO_LINK_HOST, &message, sizeof message);
 }
 
+/* One that is overtaken while it is being sent is not sent to its end: the next look
+ * begins with what counts then. */
+static void
+tell_decision(rondo_links *links, rondo_link *link)
+{
+    const uint64_t word = rondo_agreement_word(&links->board);
+    const uint32_t words = rondo_agreement_words(links->nranks);
+    rondo_agreement_piece piece;
+    uint32_t first = 0;
+
+    if (word <= link->told_word) {
+        return;
+    }
+    do {
+        if (!rondo_agreement_export(&links->board, word, first, &piece)) {
+            atomic_store(&links->news, true);
+            return;
+        }
+        rondo_link_send(link, RONDO_LINK_DECISION, &piece,
+                        offsetof(rondo_agreement_piece, members) +
+                            piece.count * sizeof piece.members[0]);
+        first += piece.count;
+    } while (piece.count > 0 && first < words);
+    link->told_word = word;
+}
+
 void
 rondo_links_look(rondo_links *links)
 {
@@ -112,6 +146,9 @@ rondo_links_look(rondo_links *links)
         for (uint32_t host = 1; host < links->nhosts && rondo_links_is_hub(links);
              host++) {
             tell_host(links, link, host);
+        }
+        if (rondo_links_is_hub(links)) {
+            tell_decision(links, link);
         }
         if (rondo_board_broken(&links->board)) {
             tell_break(links, link);
@@ -133,7 +170,7 @@ bring(rondo_links *links, uint32_t rank, const rondo_board_line *line)
         if (is_behind(links, link, rank)) {
             continue;
         }
-        if (line->presence > link->told[rank].presence) {
+        if (is_news(&link->told[rank], line->presence, line->stage)) {
             tell_rank(links, link, rank);
         } else if (!is_quiet(links, link)) {
             tell_line(link, rank, line);
@@ -265,6 +302,18 @@ take_break(rondo_links *links, rondo_link *link, const rondo_link_break *message
 }
 
 static void
+take_decision(rondo_links *links, rondo_link *link, const rondo_agreement_piece *piece)
+{
+    if (rondo_links_is_hub(links) ||
+        rondo_agreement_import(&links->board, piece) != RONDO_OK) {
+        rondo_link_end(link,
+                       (link_end){.phrase = "it sent a decision that cannot be true"});
+        return;
+    }
+    rondo_links_changed(links);
+}
+
+static void
 take_wire(rondo_links *links, rondo_link *link, const rondo_link_wire *message)
 {
     if (!is_behind(links, link, message->rank)) {
@@ -294,6 +343,9 @@ rondo_links_frame(rondo_link *link, rondo_link_kind kind, const rondo_link_body 
     case RONDO_LINK_HOST:
         rondo_board_reached_set(&links->board, links->leaders[body->host.host],
                                 (uint16_t)body->host.family, body->host.address);
+        break;
+    case RONDO_LINK_DECISION:
+        take_decision(links, link, &body->decision);
         break;
     case RONDO_LINK_ASK:
         link->asks = true;

@@ -61,6 +61,7 @@ take_deaths(rondo_links *links)
             continue;
         }
         rondo_breakage why = {.status = RONDO_ERR_PEER, .culprit = rank};
+        rondo_board_gone_set(&links->board, rank);
         (void)snprintf(why.text, sizeof why.text, "rank %u (process %u on %.63s) died",
                        rank, links->addresses[rank].pid, links->host_names[rank]);
         (void)rondo_board_break(&links->board, &why);
@@ -277,6 +278,22 @@ lost_text(const rondo_links *links, const rondo_link *link, char *text,
                        : strerror_r(link->end.number, reason, sizeof reason));
 }
 
+/* Other hosts are reached through the hub, the ranks of a host through its leader. */
+static void
+cut_off(rondo_links *links, const rondo_link *link)
+{
+    for (uint32_t rank = 0; rank < links->nranks; rank++) {
+        const bool behind =
+            rondo_links_is_hub(links) ? links->host_of[rank] == link->host : rank == 0;
+
+        if (behind) {
+            rondo_board_gone_set(&links->board, rank);
+        }
+    }
+    atomic_store(&links->news, true);
+    rondo_links_changed(links);
+}
+
 void
 rondo_links_lost(rondo_link *link)
 {
@@ -293,8 +310,7 @@ rondo_links_lost(rondo_link *link)
         lost_text(links, link, why.text, sizeof why.text);
         why.status = link->end.phrase != NULL ? RONDO_ERR_WIRE : RONDO_ERR_PEER;
         (void)rondo_board_break(&links->board, &why);
-        atomic_store(&links->news, true);
-        rondo_links_changed(links);
     }
+    cut_off(links, link);
     rondo_link_free(link);
 }

@@ -177,6 +177,9 @@ rondo_link_frame_check(const rondo_link_frame *frame)
         return frame->bytes == sizeof(rondo_link_break);
     case RONDO_LINK_HOST:
         return frame->bytes == sizeof(rondo_link_host);
+    case RONDO_LINK_DECISION:
+        return frame->bytes >= offsetof(rondo_agreement_piece, members) &&
+               frame->bytes <= sizeof(rondo_agreement_piece);
     default:
         return false;
     }
@@ -256,6 +259,9 @@ rondo_link_body_read(const rondo_link_frame *frame, const void *bytes, uint32_t 
     case RONDO_LINK_HOST:
         return body->host.host < nhosts &&
                (body->host.family == 4 || body->host.family == 6);
+    case RONDO_LINK_DECISION:
+        return frame->bytes == offsetof(rondo_agreement_piece, members) +
+                                   (uint64_t)body->decision.count * sizeof(uint64_t);
     default:
         return true;
     }

@@ -12,10 +12,10 @@
 #ifndef CONTROL_LINKS_WIRE_H
 #define CONTROL_LINKS_WIRE_H
 
-#include "control/board.h"
+#include "control/agreement.h"
 #include "control/service.h"
 
-#define RONDO_LINK_VERSION     1
+#define RONDO_LINK_VERSION     2
 #define RONDO_LINK_NONCE_BYTES 32
 #define RONDO_LINK_MAC_BYTES   32
 
@@ -56,7 +56,8 @@ typedef enum rondo_link_kind {
     RONDO_LINK_BREAK = 4,   /* why it broke */
     RONDO_LINK_HOST = 5,    /* what address a host was reached at */
     RONDO_LINK_ASK = 6,     /* no body: send your lines */
-    RONDO_LINK_BYE = 7      /* no body: the last one */
+    RONDO_LINK_BYE = 7,     /* no body: the last one */
+    RONDO_LINK_DECISION = 8 /* who goes on after a breaking: agreement.h */
 } rondo_link_kind;
 
 typedef struct rondo_link_frame {
@@ -96,6 +97,7 @@ typedef union rondo_link_body {
     rondo_link_wire wire;
     rondo_link_break broken;
     rondo_link_host host;
+    rondo_agreement_piece decision; /* as far as its members go */
 } rondo_link_body;
 
 #define RONDO_LINK_FRAME_MAX (sizeof(rondo_link_frame) + sizeof(rondo_link_body))

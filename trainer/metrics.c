@@ -232,16 +232,16 @@ static json_t *
 virtual_object(const virtual_record *v)
 {
     return json_pack(
-        "{sI sI sI sI sI sf sI sI sI sf sf sf sf sf sf sf sf}", "workers",
+        "{sI sI sI sI sI sf sI sI sI sI sf sf sf sf sf sf sf sf}", "workers",
         (json_int_t)v->workers, "updates", (json_int_t)v->updates, "started",
         (json_int_t)v->started, "given_up", (json_int_t)v->given_up, "spread",
         (json_int_t)v->spread, "staleness_mean", v->staleness_mean, "staleness_p50",
         (json_int_t)v->staleness_p50, "staleness_p99", (json_int_t)v->staleness_p99,
-        "staleness_largest", (json_int_t)v->staleness_largest, "wait_share",
-        v->wait_share, "communicate_share", v->communicate_share, "update_mean",
-        v->update_mean, "update_p50", v->update_p50, "update_p90", v->update_p90,
-        "update_p95", v->update_p95, "update_p99", v->update_p99, "update_largest",
-        v->update_largest);
+        "staleness_largest", (json_int_t)v->staleness_largest, "staleness_open",
+        (json_int_t)v->staleness_open, "wait_share", v->wait_share, "communicate_share",
+        v->communicate_share, "update_mean", v->update_mean, "update_p50",
+        v->update_p50, "update_p90", v->update_p90, "update_p95", v->update_p95,
+        "update_p99", v->update_p99, "update_largest", v->update_largest);
 }
 
 bool

@@ -101,7 +101,9 @@ typedef struct virtual_record {
     uint64_t staleness_p50;
     uint64_t staleness_p99;
     uint64_t staleness_largest;
-    double wait_share; /* Of all workers' time. */
+    uint64_t staleness_open; /* Sum over gradients not yet there at the end, as if they
+                              * were. */
+    double wait_share;       /* Of all workers' time. */
     double communicate_share;
     double update_mean; /* Seconds from update to update, as are the next ones. */
     double update_p50;

@@ -22,6 +22,7 @@ typedef struct server {
     server_worker *worker;
     versions copies;
     events next;
+    double transfer;    /* Seconds that a vector is on its way. */
     uint32_t waiting;   /* Workers. */
     bool by_version;    /* Backup: a worker's step is that of the version. */
     bool cancels;       /* Backup: whoever is late gives up. */
@@ -95,7 +96,9 @@ static bool
 server_create(world *w, server *s, problem *why)
 {
     rondo_shard_config config;
-    *s = (server){.w = w, .copies = versions_of(w->count)};
+    *s = (server){.w = w,
+                  .copies = versions_of(w->count),
+                  .transfer = world_transfer(w, w->vector_bytes)};
     configure(s, &config);
     world_set_updates(w, updates_in_a_step(&config));
     s->worker = calloc(w->workers, sizeof *s->worker);
@@ -145,18 +148,26 @@ begin(server *s, uint32_t worker, double now, problem *why)
     return events_put(&s->next, &arrival, why);
 }
 
+/* The worker has nothing to compute from. */
+static void
+stop(server *s, uint32_t worker, double now)
+{
+    server_worker *one = &s->worker[worker];
+    versions_drop(&s->copies, one->from);
+    one->from = NULL;
+    one->stopped = now;
+}
+
 static bool
 pull(server *s, uint32_t worker, double now, problem *why)
 {
     server_worker *one = &s->worker[worker];
     const float *parameters = NULL;
     uint64_t version = 0;
-    versions_drop(&s->copies, one->from);
-    one->from = NULL;
+    stop(s, worker, now);
     const rondo_status status =
         rondo_shard_pull(s->shard, worker, one->pushed, &parameters, &version);
     if (status == RONDO_BUSY) {
-        one->stopped = now;
         s->waiting++;
         return true;
     }
@@ -272,6 +283,8 @@ arrive(server *s, const event *e, problem *why)
     if (e->attempt != s->worker[e->worker].attempt) {
         return true; /* Given up. */
     }
+    s->w->worker[e->worker].sending += s->transfer;
+    s->w->counts.vectors++;
     if (!push(s, e->worker, &outcome, why)) {
         return false;
     }
@@ -280,6 +293,7 @@ arrive(server *s, const event *e, problem *why)
         return false;
     }
     if (world_done(s->w)) {
+        stop(s, e->worker, e->time);
         return true;
     }
     if (!pull(s, e->worker, e->time, why)) {
@@ -305,8 +319,11 @@ run(server *s, problem *why)
         }
     }
     for (uint32_t i = 0; i < w->workers; i++) {
-        if (s->worker[i].from == NULL) {
-            w->worker[i].waiting += w->now - s->worker[i].stopped;
+        const server_worker *one = &s->worker[i];
+        if (one->from == NULL) {
+            w->worker[i].waiting += w->now - one->stopped;
+        } else {
+            w->counts.staleness_open += w->updates - one->from->version;
         }
     }
     return true;

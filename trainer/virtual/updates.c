@@ -191,6 +191,7 @@ fill_in_counts(const world *w, virtual_record *r)
     r->staleness_p50 = staleness_at(c, 0.50);
     r->staleness_p99 = staleness_at(c, 0.99);
     r->staleness_largest = c->staleness_largest;
+    r->staleness_open = c->staleness_open;
 }
 
 bool

@@ -32,7 +32,8 @@ typedef struct world_counts {
     uint64_t vectors;          /* Sent, of all workers together. */
     uint64_t staleness_sum;
     uint64_t staleness_largest;
-    uint64_t spread; /* The most steps that workers were apart. */
+    uint64_t staleness_open; /* Sum over those that are computed at the end. */
+    uint64_t spread;         /* The most steps that workers were apart. */
 } world_counts;
 
 typedef struct world {

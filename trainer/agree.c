@@ -1,6 +1,8 @@
 /* agree.c - what must be the same on all ranks (see agree.h). */
 #include "agree.h"
 
+#include "hash.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,6 +65,18 @@ agree_settings(const ranks *all, const options *o, uint64_t data_fingerprint,
     }
     free(theirs);
     return same;
+}
+
+uint64_t
+agree_hash(const options *o, uint64_t data_fingerprint)
+{
+    option_text setting[SETTINGS_MAX];
+    uint64_t hash = data_fingerprint;
+    const uint32_t count = options_shared(o, setting);
+    for (uint32_t i = 0; i < count; i++) {
+        hash = hash_pair(hash, hash_bytes(setting[i].value, strlen(setting[i].value)));
+    }
+    return hash;
 }
 
 uint32_t

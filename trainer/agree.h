@@ -12,6 +12,10 @@ TRAINER_MUST_USE bool
 agree_settings(const ranks *all, const options *o, uint64_t data_fingerprint,
                problem *why);
 
+/* The same settings as one number, for a rank that comes when the others run already. */
+uint64_t
+agree_hash(const options *o, uint64_t data_fingerprint);
+
 /* The hash of each rank's parameters, after step `step`. The problem names the rank. */
 TRAINER_MUST_USE bool
 agree_parameters(const ranks *all, uint64_t hash, uint64_t step, problem *why);

@@ -16,6 +16,13 @@ has(const trainer *t, mode_trait trait)
     return (t->mode->traits & (uint32_t)trait) != 0;
 }
 
+/* Ranks have equal parameters at the same time: they compare and evaluate together. */
+static bool
+shares_results(const trainer *t)
+{
+    return has(t, MODE_EQUAL) && has(t, MODE_LOCKSTEP);
+}
+
 static bool
 not_finite(const trainer *t, const char *what, uint64_t step, problem *why)
 {
@@ -24,23 +31,30 @@ not_finite(const trainer *t, const char *what, uint64_t step, problem *why)
                        ": training has diverged; "
                        "a lower --lr than %g may help",
                        what, step, t->o->rate);
-    why->known_to_all = has(t, MODE_EQUAL);
+    why->known_to_all = shares_results(t);
     return false;
 }
 
-/* This rank's images of the next step. */
+/* Where the next step is: its epoch's order, its images of this rank. */
 static void
 take_sample(trainer *t)
 {
-    const uint64_t epoch = t->step / t->run.steps_per_epoch + 1;
-    if (t->epoch != epoch) {
+    const uint64_t epoch = t->step / t->epoch_steps + 1;
+    const uint32_t place = (uint32_t)(t->step % t->epoch_steps);
+    const bool own = t->own.own != NULL;
+    const bool together = has(t, MODE_LOCKSTEP);
+    if (t->epoch != epoch && own) {
+        shard_start_epoch(&t->own, (uint32_t)epoch);
+    } else if (t->epoch != epoch) {
         sampler_start_epoch(&t->order, (uint32_t)epoch);
-        t->epoch = epoch;
     }
-    const uint32_t place = (uint32_t)(t->step % t->run.steps_per_epoch);
+    t->epoch = epoch;
     /* In lockstep the living share all images; otherwise a dead worker's are left out
      * until it is back. */
-    if (has(t, MODE_LOCKSTEP)) {
+    if (own) {
+        t->sample = shard_take(&t->own, place);
+        t->step_images = together ? shard_images(&t->own, place) : t->sample.count;
+    } else if (together) {
         t->sample = sampler_take(&t->order, place, t->all->rank, t->all->count);
         t->step_images = t->run.global_batch;
     } else {
@@ -96,7 +110,7 @@ take_hash(const trainer *t, uint64_t step, hash_record *hash, problem *why)
 {
     const uint64_t value =
         hash_bytes(t->parameter, t->net.parameters * sizeof *t->parameter);
-    if (has(t, MODE_EQUAL) && !agree_parameters(t->all, value, step, why)) {
+    if (shares_results(t) && !agree_parameters(t->all, value, step, why)) {
         return false;
     }
     *hash = (hash_record){.taken = true, .value = value};
@@ -126,39 +140,33 @@ report_step(trainer *t, step_record *r, double elapsed, problem *why)
     return true;
 }
 
-/* The steps of an epoch; fills in *r but for what close_epoch does. */
 static bool
-train_epoch(trainer *t, epoch_record *r, problem *why)
+take_step(trainer *t, problem *why)
+{
+    if (t->sums.steps == 0) {
+        t->sums.images_before = images_so_far(t);
+    }
+    const double start = clock_seconds();
+    step_record r;
+    const bool good =
+        train_step(t, &r, why) &&
+        report_step(t, &r, t->sums.seconds + clock_seconds() - start, why);
+    t->sums.seconds += clock_seconds() - start;
+    if (good) {
+        t->sums.loss += r.loss;
+        t->sums.steps++;
+    }
+    return good;
+}
+
+/* After the last step. */
+static bool
+finish(trainer *t, problem *why)
 {
     const double start = clock_seconds();
-    const uint64_t images = images_so_far(t);
-    const uint64_t epoch = t->step / t->run.steps_per_epoch + 1;
-    const uint64_t whole = epoch * t->run.steps_per_epoch;
-    const uint64_t end = whole < t->steps_end ? whole : t->steps_end;
-    double loss = 0.0;
-    uint64_t steps = 0;
-    for (; t->step < end; steps++) {
-        step_record step;
-        if (!train_step(t, &step, why) ||
-            !report_step(t, &step, clock_seconds() - start, why)) {
-            return false;
-        }
-        loss += step.loss;
-    }
-    if (end == t->steps_end && t->mode->finish != NULL && !t->mode->finish(t, why)) {
-        return false;
-    }
-    *r = (epoch_record){.step = t->step,
-                        .epoch = epoch,
-                        .loss = loss / (double)steps,
-                        .seconds = clock_seconds() - start,
-                        .images = images_so_far(t)};
-    t->seconds += r->seconds;
-    r->elapsed = t->seconds;
-    /* The others may tell of their images a moment late; close_run knows better. */
-    r->images_second =
-        r->images > images ? (double)(r->images - images) / r->seconds : 0.0;
-    return true;
+    t->finished = t->mode->finish == NULL || t->mode->finish(t, why);
+    t->sums.seconds += clock_seconds() - start;
+    return t->finished;
 }
 
 /* Equal parameters: the ranks share the test images. Otherwise one rank speaks for
@@ -166,7 +174,7 @@ train_epoch(trainer *t, epoch_record *r, problem *why)
 static bool
 test_accuracy(trainer *t, double *accuracy, problem *why)
 {
-    const bool shared = has(t, MODE_EQUAL) && has(t, MODE_LOCKSTEP);
+    const bool shared = shares_results(t);
     evaluate_share mine = {.share = 0, .shares = 1};
     if (shared) {
         mine = (evaluate_share){.share = t->all->rank, .shares = t->all->count};
@@ -197,51 +205,64 @@ all_finite(const float *vector, uint64_t count)
 
 /* After the steps of an epoch: what came out of them. */
 static bool
-close_epoch(trainer *t, epoch_record *r, problem *why)
+close_epoch(trainer *t, uint64_t epoch, problem *why)
 {
+    epoch_record r = {.step = t->step,
+                      .epoch = epoch,
+                      .seconds = t->sums.seconds,
+                      .elapsed = t->seconds + t->sums.seconds,
+                      .images = images_so_far(t)};
+    /* The others may tell of their images a moment late; close_run knows better. */
+    if (t->sums.steps > 0 && r.images > t->sums.images_before) {
+        r.images_second = (double)(r.images - t->sums.images_before) / r.seconds;
+        r.loss = t->sums.loss / (double)t->sums.steps;
+    }
     /* The last update of an epoch may be the one that diverges. */
     if (!all_finite(t->parameter, t->net.parameters)) {
-        return not_finite(t, "a parameter", r->step, why);
+        return not_finite(t, "a parameter", r.step, why);
     }
-    const bool settled = t->step == t->steps_end || t->mode->settle == NULL;
-    if ((!settled && !t->mode->settle(t, why)) ||
-        !take_hash(t, r->step, &r->hash, why) ||
-        !test_accuracy(t, &r->test_accuracy, why) ||
-        !metrics_epoch(&t->metrics, r, why)) {
+    const bool settled = t->finished || t->mode->settle == NULL;
+    if ((!settled && !t->mode->settle(t, why)) || !take_hash(t, r.step, &r.hash, why) ||
+        !test_accuracy(t, &r.test_accuracy, why) ||
+        !metrics_epoch(&t->metrics, &r, why)) {
         return false;
     }
-    progress_epoch(&t->progress, r);
+    progress_epoch(&t->progress, &r);
+    t->seconds += t->sums.seconds;
+    t->sums = (epoch_sums){.steps = 0};
+    t->closed = epoch;
+    t->last = r;
     return true;
 }
 
-/* What became of the gradients, as far as each rank knows, becomes that of all. */
+/* What all ranks know together of the run: the slowest one's seconds, all images, and
+ * what became of the gradients. */
 static bool
-add_gradients(trainer *t, problem *why)
+add_up(const trainer *t, final_record *r, problem *why)
 {
-    return ranks_sum_all(t->all, (uint64_t *)&t->gradients,
-                         sizeof t->gradients / sizeof(uint64_t), why);
+    r->gradients = t->gradients;
+    r->seconds = t->seconds + t->sums.seconds;
+    r->images = t->images;
+    return ranks_sum_all(t->all, (uint64_t *)&r->gradients,
+                         sizeof r->gradients / sizeof(uint64_t), why) &&
+           ranks_largest(t->all, &r->seconds, why) &&
+           (has(t, MODE_LOCKSTEP) || ranks_sum(t->all, &r->images, why));
 }
 
 static bool
-close_run(trainer *t, const epoch_record *last, problem *why)
+close_run(trainer *t, problem *why)
 {
-    double slowest = t->seconds;
-    uint64_t images = t->images;
-    if (!account_finish(&t->account, why) || !add_gradients(t, why) ||
-        !ranks_largest(t->all, &slowest, why) ||
-        (!has(t, MODE_LOCKSTEP) && !ranks_sum(t->all, &images, why))) {
+    final_record r;
+    if (!account_finish(&t->account, why) || !add_up(t, &r, why)) {
         return false;
     }
-    const final_record r = {.steps = last->step,
-                            .images = images,
-                            .test_accuracy = last->test_accuracy,
-                            .seconds = slowest,
-                            .images_second = (double)images / slowest,
-                            .total_seconds = clock_seconds() - t->began,
-                            .wait_seconds = t->wait_seconds,
-                            .payload_bytes = t->payload_bytes,
-                            .hash = last->hash.value,
-                            .gradients = t->gradients};
+    r.steps = t->step;
+    r.test_accuracy = t->last.test_accuracy;
+    r.images_second = r.seconds > 0.0 ? (double)r.images / r.seconds : 0.0;
+    r.total_seconds = clock_seconds() - t->began;
+    r.wait_seconds = t->wait_seconds;
+    r.payload_bytes = t->payload_bytes;
+    r.hash = t->last.hash.value;
     if (!metrics_final(&t->metrics, &t->run, &r, why)) {
         return false;
     }
@@ -249,18 +270,77 @@ close_run(trainer *t, const epoch_record *last, problem *why)
         return false;
     }
     progress_final(&t->progress, &r);
+    t->over = true;
     return true;
+}
+
+static bool
+serve(trainer *t, problem *why)
+{
+    t->served = t->mode->serve(t, why);
+    return t->served;
+}
+
+uint64_t
+trainer_epochs_over(const trainer *t)
+{
+    if (t->step < t->steps_end) {
+        return t->step / t->epoch_steps;
+    }
+    /* A worker without images has one epoch, so that it is evaluated once. */
+    return t->steps_end > 0 ? (t->steps_end - 1) / t->epoch_steps + 1 : 1;
+}
+
+bool
+trainer_at_border(const trainer *t)
+{
+    return t->step == t->steps_end || t->step % t->epoch_steps == 0;
+}
+
+/* Whatever is next. */
+static bool
+advance(trainer *t, problem *why)
+{
+    t->renewal = group_renewal_due(t->group);
+    if (t->renewal || (t->o->on_failure == FAILURE_SHRINK && group_broken(t->group))) {
+        return problem_fail(why, "the ranks of the run have changed");
+    }
+    const bool server = t->worker == NO_WORKER;
+    if (server && !t->served) {
+        return serve(t, why);
+    }
+    const bool at_end = server || t->step == t->steps_end;
+    if (at_end && !t->finished) {
+        return finish(t, why);
+    }
+    const uint64_t over = trainer_epochs_over(t);
+    if (!server && trainer_at_border(t) && t->closed < over) {
+        return close_epoch(t, over, why);
+    }
+    return at_end ? close_run(t, why) : take_step(t, why);
+}
+
+/* After a failure; what it takes is part of the training's time. */
+static bool
+go_on(trainer *t, problem *why)
+{
+    const double start = clock_seconds();
+    const bool good = trainer_mend(t, why);
+    t->sums.seconds += clock_seconds() - start;
+    return good;
 }
 
 bool
 trainer_run(trainer *t, problem *why)
 {
-    epoch_record r = {.step = 0};
     progress_start(&t->progress);
-    while (t->step < t->steps_end) {
-        if (!train_epoch(t, &r, why) || !close_epoch(t, &r, why)) {
+    if (t->newcomer && !trainer_settle_down(t, why) && !go_on(t, why)) {
+        return false;
+    }
+    while (!t->over) {
+        if (!advance(t, why) && !go_on(t, why)) {
             return false;
         }
     }
-    return close_run(t, &r, why);
+    return true;
 }

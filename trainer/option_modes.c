@@ -39,8 +39,8 @@ static const mode_option only_in[] = {
     {"--local-from", " local ", "only local may start as sync"},
     {"--outer-lr", " diloco ", "only diloco has an outer update"},
     {"--outer-momentum", " diloco ", "only diloco has an outer update"},
-    {"--own-images", " sync local async ssp ",
-     "only sync, local, async and ssp weight ranks by their images"},
+    {"--own-images", " sync async ssp ",
+     "only sync, async and ssp weight ranks by their images"},
     {"--canonical", " sync ", "only sync adds the gradients of all ranks in one order"},
 };
 
@@ -164,12 +164,13 @@ check_own_images(const options *o, problem *why)
     }
     const char *other = o->canonical                         ? "--canonical"
                         : options_given(o, "--global-batch") ? "--global-batch"
+                        : o->door != NULL                    ? "--door"
                         : o->accumulate > 1                  ? "--accumulate"
                                                              : NULL;
     return other == NULL ||
            problem_usage(why,
-                         "--own-images with %s: ranks have different numbers of "
-                         "images in a step",
+                         "--own-images with %s: that needs images that are shared "
+                         "by all",
                          other);
 }
 
@@ -188,6 +189,12 @@ complete_failures(options *o, problem *why)
         return problem_usage(why,
                              "--canonical with --on-failure shrink: the ranks that "
                              "are left are no power of two");
+    }
+    if (o->own_images != COUNT_NOT_GIVEN && o->on_failure == FAILURE_SHRINK &&
+        (traits & MODE_LOCKSTEP) != 0) {
+        return problem_usage(why,
+                             "--own-images with --on-failure shrink: the images of "
+                             "a rank that dies would be missing");
     }
     if (o->door != NULL && (traits & MODE_REJOIN) == 0) {
         return problem_usage(why, "--door with --mode %s: it takes no rank in again",

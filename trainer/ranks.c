@@ -54,6 +54,14 @@ ranks_share(const ranks *all, float *vector, uint64_t count, problem *why)
 }
 
 bool
+ranks_adopt(const ranks *all, uint32_t root, void *bytes, uint64_t count, problem *why)
+{
+    const rondo_status status =
+        rondo_broadcast(all->comm, bytes, bytes, count, RONDO_UINT8, root);
+    return status == RONDO_OK || ranks_fail(all, status, "sharing a rank's state", why);
+}
+
+bool
 ranks_gather(const ranks *all, const void *mine, uint64_t bytes, void *gathered,
              problem *why)
 {

@@ -29,6 +29,10 @@ ranks_abandon(ranks *all);
 TRAINER_MUST_USE bool
 ranks_share(const ranks *all, float *vector, uint64_t count, problem *why);
 
+/* Rank `root`'s bytes, to all. */
+TRAINER_MUST_USE bool
+ranks_adopt(const ranks *all, uint32_t root, void *bytes, uint64_t count, problem *why);
+
 /* `bytes` bytes of each rank, in rank order, to `gathered` of every rank. */
 TRAINER_MUST_USE bool
 ranks_gather(const ranks *all, const void *mine, uint64_t bytes, void *gathered,

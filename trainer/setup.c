@@ -6,6 +6,7 @@
 #include "memory.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #define GLOBAL_BATCH_MAX 0x7fffffffu
 
@@ -145,11 +146,20 @@ create_local(trainer *t, const batch_plan *plan, problem *why)
     uint32_t samples = sampler_part_max(&t->order, plan->workers);
     samples = o->canonical ? (uint32_t)o->micro_batch : (samples + passes - 1) / passes;
     samples = samples > EVALUATE_CHUNK ? samples : EVALUATE_CHUNK;
-    t->parameter = memory_floats(t->net.parameters, why);
+    t->parameter = memory_floats(t->net.parameters + 1, why);
     return t->parameter != NULL &&
            gradient_passes_create(&t->net, passes, &t->passes, why) &&
            tape_create(&t->net, samples, &t->t, why) &&
            optimiser_create(o->optimiser, &t->net, &o->settings, &t->descent, why);
+}
+
+/* This worker's steps. */
+static void
+count_steps(trainer *t, uint32_t epoch_steps)
+{
+    const uint64_t all = epoch_steps * t->o->epochs;
+    t->epoch_steps = epoch_steps;
+    t->steps_end = t->o->steps > 0 && t->o->steps < all ? t->o->steps : all;
 }
 
 bool
@@ -161,26 +171,77 @@ trainer_prepare(trainer *t, const batch_plan *plan, uint64_t fingerprint, proble
         return false;
     }
     fill_in_run(t, plan->global_batch, fingerprint);
-    t->steps_end = o->steps > 0 && o->steps < t->run.steps ? o->steps : t->run.steps;
+    count_steps(t, t->run.steps_per_epoch);
+    return straggler_read(o->straggler, o->seed, &t->slow, why);
+}
+
+/* What each worker has for itself, by worker; all of them say so, or none. */
+static bool
+gather_own(const trainer *t, uint64_t *own, problem *why)
+{
+    const uint32_t servers = (uint32_t)t->o->servers;
+    uint64_t *all = calloc(t->all->count, sizeof *all);
+    if (all == NULL) {
+        return problem_fail(why, "no memory for %u ranks", t->all->count);
+    }
+    bool good =
+        ranks_gather(t->all, &t->o->own_images, sizeof t->o->own_images, all, why);
+    for (uint32_t rank = servers; good && rank < t->all->count; rank++) {
+        const bool given = all[rank] != COUNT_NOT_GIVEN;
+        if (given != (all[servers] != COUNT_NOT_GIVEN)) {
+            good = problem_fail(why,
+                                "rank %u has %s--own-images, rank %u has not: all "
+                                "workers need it, or none",
+                                given ? rank : servers, "", given ? servers : rank);
+            why->known_to_all = true;
+        }
+        own[rank - servers] = all[rank];
+    }
+    free(all);
+    return good;
+}
+
+/* With --own-images: the run's steps follow from them. */
+static bool
+deal_images(trainer *t, problem *why)
+{
+    uint64_t *own = calloc(t->workers, sizeof *own);
+    if (own == NULL) {
+        return problem_fail(why, "no memory for %u workers", t->workers);
+    }
+    bool good = gather_own(t, own, why);
+    if (good && own[0] != COUNT_NOT_GIVEN) {
+        good = shard_create(&t->order, own, t->workers, t->worker,
+                            (uint32_t)t->o->batch, &t->own, why);
+        why->known_to_all = !good;
+    }
+    free(own);
+    if (!good || t->own.own == NULL) {
+        return good;
+    }
+    const uint32_t most = shard_steps_most(&t->own);
+    t->run.steps_per_epoch = most;
+    t->run.steps = most * t->o->epochs;
+    plan_rate(t);
+    const bool together = (t->mode->traits & MODE_LOCKSTEP) != 0;
+    count_steps(
+        t, together || t->worker == NO_WORKER ? most : shard_steps(&t->own, t->worker));
     return true;
 }
 
-/* What all ranks do together. */
+/* Rank 0's parameters are everybody's: that ranks could compute the same ones is no
+ * proof that they did. */
 static bool
-create_shared(trainer *t, problem *why)
+share_parameters(trainer *t, problem *why)
 {
-    /* Rank 0's parameters are everybody's: that ranks could compute the same ones is no
-     * proof that they did. */
     if (t->all->rank == 0) {
         model_initialise(&t->net, t->o->seed, t->parameter);
     }
-    return ranks_share(t->all, t->parameter, t->net.parameters, why) &&
-           (t->mode->create == NULL || t->mode->create(t, why));
+    return ranks_share(t->all, t->parameter, t->net.parameters, why);
 }
 
-/* Who this rank is among those that live. */
-static void
-place(trainer *t)
+void
+trainer_place(trainer *t)
 {
     const group *g = t->group;
     const uint32_t servers = (uint32_t)t->o->servers;
@@ -201,18 +262,25 @@ trainer_create(group *living, const options *o, const data_set *set, double bega
                    .o = o,
                    .set = set,
                    .began = began,
-                   .mode = mode_kind_of(o->mode)};
+                   .mode = mode_kind_of(o->mode),
+                   .newcomer = living->returned};
     const uint64_t fingerprint = data_fingerprint(set);
     batch_plan plan;
-    if (!agree_settings(t->all, o, fingerprint, why) ||
+    living->lockstep = (t->mode->traits & MODE_LOCKSTEP) != 0;
+    /* A rank that has returned comes alone: the others are in trainer_mend. */
+    if ((!t->newcomer && !agree_settings(t->all, o, fingerprint, why)) ||
         !trainer_plan(o, living->names, &plan, why)) {
         return false;
     }
-    place(t);
-    if (!trainer_prepare(t, &plan, fingerprint, why) || !create_shared(t, why)) {
+    trainer_place(t);
+    if (!trainer_prepare(t, &plan, fingerprint, why)) {
         return false;
     }
-    return trainer_reports_open(t, why);
+    if (!t->newcomer && (!deal_images(t, why) || !share_parameters(t, why))) {
+        return false;
+    }
+    return (t->mode->create == NULL || t->mode->create(t, why)) &&
+           trainer_reports_open(t, why);
 }
 
 void
@@ -226,5 +294,6 @@ trainer_free(trainer *t)
     tape_free(&t->t);
     memory_free(t->parameter);
     gradient_passes_free(&t->passes);
+    shard_free(&t->own);
     sampler_free(&t->order);
 }

@@ -13,9 +13,19 @@
 #include "progress.h"
 #include "rate.h"
 #include "sampler.h"
+#include "shard.h"
+#include "straggler.h"
 
 /* t->worker of a rank that is none. */
 #define NO_WORKER UINT32_MAX
+
+/* Of the epoch that runs. */
+typedef struct epoch_sums {
+    uint64_t steps;
+    uint64_t images_before;
+    double loss;
+    double seconds; /* In the training loop. */
+} epoch_sums;
 
 typedef struct trainer {
     group *group;     /* The living. */
@@ -28,7 +38,7 @@ typedef struct trainer {
     double began; /* When the program did; clock_seconds. */
     run_record run;
     model net;
-    float *parameter;
+    float *parameter; /* Of all, and room for the loss. */
     sampler order;
     tape t;
     gradient_passes passes;
@@ -37,13 +47,31 @@ typedef struct trainer {
     const mode_kind *mode;
     void *mode_state; /* The mode's own. */
 
+    straggler slow;
+    image_shard own; /* With --own-images. */
+
     /* Where training is. A checkpoint or a regroup may change it between steps. */
     uint64_t step;        /* Of this worker; done. */
-    uint64_t steps_end;   /* The run's last step. */
+    uint64_t steps_end;   /* This worker's last step. */
+    uint32_t epoch_steps; /* This worker's, of an epoch. */
     uint64_t epoch;       /* The one that `order` is of. */
-    sampler_part sample;  /* This step's images of this rank. */
-    uint64_t step_images; /* Of this rank; in lockstep of all together. */
-    uint64_t images;      /* Of all steps so far. */
+    uint64_t closed;      /* Epochs that have been evaluated. */
+    bool served;          /* A server: all workers have said goodbye. */
+    bool finished;        /* The mode's finish is done. */
+    bool over;
+    bool renewal;          /* A rank is to be taken in before the next step. */
+    sampler_part sample;   /* This step's images of this rank. */
+    uint64_t step_images;  /* Of this rank; in lockstep of all together. */
+    uint64_t images;       /* Of all steps so far. */
+    double gradient_began; /* clock_seconds; of this step. */
+    epoch_sums sums;
+    epoch_record last; /* The last epoch that was closed. */
+
+    /* For the mode's regroup: what the ranks of the new group have said. */
+    bool newcomer;          /* This rank has returned, and has no state yet. */
+    bool has_newcomers;     /* Some rank has. */
+    uint32_t furthest;      /* The lowest rank with the most steps; no newcomer. */
+    uint64_t furthest_step; /* How many it has done. */
 
     /* Noted by modes. */
     double wait_seconds;  /* Waiting for others, all steps together. */
@@ -85,6 +113,25 @@ trainer_free(trainer *t);
 TRAINER_MUST_USE bool
 trainer_run(trainer *t, problem *why);
 
+/* Who this rank is among those that live: worker, reports. */
+void
+trainer_place(trainer *t);
+
+/* How many epochs have all their steps; whether one has just got its last. */
+uint64_t
+trainer_epochs_over(const trainer *t);
+bool
+trainer_at_border(const trainer *t);
+
+/* After a failure: where the mode and the options allow it, makes a group of those that
+ * live, or takes in those that are back, and brings all to a common state. False: the
+ * run is at its end, for the reason that stands in `why`. */
+TRAINER_MUST_USE bool
+trainer_mend(trainer *t, problem *why);
+/* The part of it that a process which has returned begins with. */
+TRAINER_MUST_USE bool
+trainer_settle_down(trainer *t, problem *why);
+
 /* Metrics, display and trace of this rank: made together with all ranks; told to the
  * rank that draws on a new communicator, before the old one goes. By trainer_create,
  * after a regroup, and by trainer_free. */
@@ -103,6 +150,11 @@ trainer_reports_free(trainer *t);
 void
 trainer_gradient(trainer *t, float scale, float *gradient, layer_done done);
 
+/* The same at other parameters. */
+void
+trainer_gradient_at(trainer *t, const float *parameter, float scale, float *gradient,
+                    layer_done done);
+
 /* The update of all parameters. */
 void
 trainer_update(trainer *t, float rate, const float *gradient);
@@ -111,5 +163,18 @@ trainer_update(trainer *t, float rate, const float *gradient);
  * step's images, even where some have one more than others. */
 float
 trainer_scale(const trainer *t);
+
+/* Notes payload that this rank has given to others. */
+void
+trainer_sent(trainer *t, double bytes);
+
+/* The parameters become their mean over all ranks but newcomers; *loss too, if not
+ * NULL. Collective. */
+TRAINER_MUST_USE bool
+trainer_average(trainer *t, double *loss, problem *why);
+
+/* Parameters and optimiser become those of rank t->furthest. Collective. */
+TRAINER_MUST_USE bool
+trainer_adopt(trainer *t, problem *why);
 
 #endif

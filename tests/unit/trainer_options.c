@@ -142,7 +142,7 @@ static const struct {
     {"--weight-decay -1", "--weight-decay: '-1' is not a number from 0 to 1"},
     {"--schedule linear",
      "--schedule: 'linear' is not one of: constant, cosine, steps"},
-    {"--mode async", "--mode: 'async' is not one of: sync, none"},
+    {"--mode sinc", "--mode: 'sinc' is not one of: sync, none, ..."},
     {"--model rnn", "--model: 'rnn' is not one of: mlp, softmax, cnn"},
     {"--optimiser adam", "--optimiser: 'adam' is not one of: momentum, sgd, nesterov, "
                          "adamw, lars, lamb"},
@@ -213,8 +213,12 @@ test_every_refusal_names_option_value_and_what_is_allowed(void **state)
             fail_msg("'%s' is accepted", refusal[i].line);
         }
         assert_int_equal(why.exit_code, EXIT_USAGE);
-        if (refusal[i].text != NULL) {
-            assert_string_equal(why.text, refusal[i].text);
+        const char *text = refusal[i].text;
+        const char *rest = text != NULL ? strstr(text, "...") : NULL;
+        if (rest != NULL) {
+            assert_memory_equal(why.text, text, (size_t)(rest - text));
+        } else if (text != NULL) {
+            assert_string_equal(why.text, text);
         } else {
             assert_ptr_equal(strstr(why.text, "--hidden: '"), why.text);
         }
@@ -319,7 +323,7 @@ test_help_lists_every_option_with_its_default(void **state)
         "--schedule constant|cosine|steps ",
         "[cosine]",
         "--seed N ",
-        "--mode sync|none ",
+        "--mode sync|none|",
         "[sync]",
         "--canonical ",
         "--micro-batch N ",

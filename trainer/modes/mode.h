@@ -36,7 +36,8 @@ typedef struct mode_kind {
     const char *help;
     uint32_t traits; /* Of mode_trait. */
     /* Makes t->mode_state, after t->parameter has rank 0's values on all ranks; may be
-     * NULL, as may all below but step. */
+     * NULL, as may all below but step. On a rank that has returned (t->newcomer) it is
+     * called without the others, and regroup, with all of them, follows. */
     bool (*create)(struct trainer *t, problem *why);
     /* Gradient, exchange and update of one step; t->sample says which images. */
     bool (*step)(struct trainer *t, mode_step *s, problem *why);
@@ -44,7 +45,9 @@ typedef struct mode_kind {
     bool (*serve)(struct trainer *t, problem *why);
     /* Before t->parameter is evaluated or saved: what is to be seen of it. */
     bool (*settle)(struct trainer *t, problem *why);
-    /* After a rank has died or joined, t->group being new already: go on. */
+    /* After a rank has died or joined, t->group being new already: go on. Collective;
+     * newcomers get here what they lack. t->step is set by the caller in lockstep, and
+     * for a newcomer of a mode without servers. */
     bool (*regroup)(struct trainer *t, problem *why);
     /* After the last step, together with all others (servers too, after serve): leaves
      * the run's result in t->parameter. May be called again after a regroup. */
@@ -56,9 +59,13 @@ typedef struct mode_kind {
 } mode_kind;
 
 /* The name in C, and the word of --mode. */
-#define MODE_LIST(ROW)      \
-    ROW(SYNC, sync, "sync") \
-    ROW(NONE, none, "none")
+#define MODE_LIST(ROW)            \
+    ROW(SYNC, sync, "sync")       \
+    ROW(NONE, none, "none")       \
+    ROW(LOCAL, local, "local")    \
+    ROW(DILOCO, diloco, "diloco") \
+    ROW(GOSSIP, gossip, "gossip") \
+    ROW(AD_GOSSIP, ad_gossip, "ad-gossip")
 
 #define MODE_ENUM(upper, lower, word) TRAIN_##upper,
 #define MODE_KIND(upper, lower, word) extern const mode_kind mode_kind_##lower;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <string.h>
 
 /* Floats keep all they have in 9 digits; doubles here are times and rates. */
@@ -265,12 +266,20 @@ metrics_final(metrics *m, const run_record *run, const final_record *r, problem 
     return write_line(m, record, why);
 }
 
+/* Whole ones: there are many times of steps, and digits below mean nothing. */
+static double
+nanoseconds(double seconds)
+{
+    return floor(seconds * 1e9 + 0.5) * 1e-9;
+}
+
 static json_t *
 seconds_list(const worker_record *r)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < r->steps; i++) {
-        if (json_array_append_new(list, json_real(r->step_seconds[i])) != 0) {
+        if (json_array_append_new(list, json_real(nanoseconds(r->step_seconds[i]))) !=
+            0) {
             json_decref(list);
             return NULL;
         }

@@ -51,13 +51,16 @@ take(status_board *s, const status_report *r)
     }
     status_worker *w = &s->worker[r->worker];
     /* One that came back starts anew. */
-    const bool anew = !w->known || w->gone || r->seconds < w->last.seconds;
-    if (anew || w->last.seconds - w->before.seconds >= RATE_INTERVAL) {
-        w->before = anew ? (status_report){.worker = r->worker} : w->last;
+    if (!w->known || w->gone || r->seconds < w->last.seconds) {
+        *w = (status_worker){.known = true};
+    } else if (r->seconds - w->last.seconds >= RATE_INTERVAL) {
+        w->before = w->last;
+        w->middle = w->last;
+    } else if (r->seconds - w->middle.seconds >= RATE_INTERVAL) {
+        w->before = w->middle;
+        w->middle = w->last;
     }
     w->last = *r;
-    w->known = true;
-    w->gone = false;
 }
 
 static void

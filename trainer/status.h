@@ -28,7 +28,8 @@ typedef struct status_worker {
     bool known; /* Has told something. */
     bool gone;  /* Has died. */
     status_report last;
-    status_report before; /* For rates: of a moment before. */
+    status_report middle; /* The `before` to come. */
+    status_report before; /* For rates: of a second or so before. */
 } status_worker;
 
 typedef struct status_board {

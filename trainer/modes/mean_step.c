@@ -14,7 +14,11 @@ mean_step_create(trainer *t, mean_step *result, problem *why)
                               piece, &result->tree, why)) {
         return false;
     }
-    return exchange_create(t->all, &t->net, t->o->canonical, &result->exchange, why);
+    if (!exchange_create(t->all, &t->net, t->o->canonical, &result->exchange, why)) {
+        return false;
+    }
+    result->exchange.spans = &t->account.spans;
+    return true;
 }
 
 void
@@ -76,10 +80,7 @@ mean_step_do(mean_step *m, trainer *t, mode_step *s, problem *why)
         return false;
     }
     compute_gradient(m, t);
-    span_begin(t->t.spans, SPAN_WAIT, 0);
-    const bool good = exchange_wait(e, why);
-    span_end(t->t.spans);
-    if (!good) {
+    if (!exchange_wait(e, why)) {
         return false;
     }
     t->wait_seconds += e->wait_seconds;

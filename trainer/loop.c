@@ -68,8 +68,8 @@ static void
 count_gradient(trainer *t)
 {
     if (!has(t, MODE_SERVERS)) {
-        t->gradients.used++;
-        t->gradients.staleness[0] += has(t, MODE_EQUAL);
+        t->gradients.used += t->sample.count > 0;
+        t->gradients.staleness[0] += has(t, MODE_EQUAL) && t->sample.count > 0;
     }
 }
 
@@ -252,11 +252,10 @@ add_up(const trainer *t, final_record *r, problem *why)
 static bool
 close_run(trainer *t, problem *why)
 {
-    final_record r;
+    final_record r = {.steps = t->step};
     if (!account_finish(&t->account, why) || !add_up(t, &r, why)) {
         return false;
     }
-    r.steps = t->step;
     r.test_accuracy = t->last.test_accuracy;
     r.images_second = r.seconds > 0.0 ? (double)r.images / r.seconds : 0.0;
     r.total_seconds = clock_seconds() - t->began;

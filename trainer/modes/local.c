@@ -13,6 +13,7 @@
 typedef struct local_state {
     mean_step first; /* Until --local-from. */
     float *gradient;
+    uint64_t equal; /* After this step all ranks had the same parameters. */
 } local_state;
 
 static bool
@@ -39,14 +40,18 @@ step(trainer *t, mode_step *s, problem *why)
 {
     local_state *state = t->mode_state;
     if (is_sync(t)) {
+        state->equal = s->step;
         return mean_step_do(&state->first, t, s, why);
     }
     trainer_gradient(t, trainer_scale(t), state->gradient, (layer_done){.call = NULL});
     (void)pace_keep(t, (pace_idle){.call = NULL});
     trainer_update(t, s->rate, state->gradient);
     s->loss = (double)state->gradient[t->net.parameters];
-    const uint64_t apart = s->step - t->o->local_from;
-    return apart % t->o->local_steps != 0 || trainer_average(t, &s->loss, why);
+    if ((s->step - t->o->local_from) % t->o->local_steps != 0) {
+        return true;
+    }
+    state->equal = s->step;
+    return trainer_average(t, &s->loss, why);
 }
 
 /* In a new group the mean of whatever the ranks have; one that has come back has
@@ -55,6 +60,7 @@ static bool
 regroup(trainer *t, problem *why)
 {
     local_state *state = t->mode_state;
+    state->equal = t->furthest_step;
     if (t->furthest_step < t->o->local_from) {
         return mean_step_regroup(&state->first, t, why);
     }
@@ -65,7 +71,8 @@ regroup(trainer *t, problem *why)
 static bool
 finish(trainer *t, problem *why)
 {
-    return trainer_average(t, NULL, why);
+    const local_state *state = t->mode_state;
+    return state->equal == t->step || trainer_average(t, NULL, why);
 }
 
 static void

@@ -125,9 +125,9 @@ account_finish(account *a, problem *why)
 {
     spans_unwind(&a->spans, 0);
     a->now.finished = 1;
-    if (a->status != NULL) {
+    if (a->status != NULL && a->now.worker < a->status->workers) {
         a->status->next = 0.0;
+        status_tell(a->status, &a->now);
     }
-    status_tell(a->status, &a->now);
     return (a->steps == 0 || write_record(a, why)) && trace_write(a->spans.trace, why);
 }

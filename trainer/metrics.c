@@ -26,10 +26,11 @@ open_file(metrics *m, problem *why)
            problem_fail(why, "--metrics %s: %s", m->path, strerror(errno));
 }
 
-bool
-metrics_open(const char *path, metrics *result, problem *why)
+static bool
+open_leading(const char *path, bool returned, metrics *result, problem *why)
 {
-    metrics m = {.file = NULL, .leads = true, .wanted = path != NULL};
+    metrics m = {
+        .file = NULL, .leads = true, .wanted = path != NULL, .rank.returned = returned};
     if (m.wanted) {
         if (snprintf(m.path, PATH_MAX, "%s", path) >= PATH_MAX) {
             return problem_fail(why, "--metrics %s: too long a name", path);
@@ -40,6 +41,18 @@ metrics_open(const char *path, metrics *result, problem *why)
     }
     *result = m;
     return true;
+}
+
+bool
+metrics_open(const char *path, metrics *result, problem *why)
+{
+    return open_leading(path, false, result, why);
+}
+
+bool
+metrics_reopen(const char *path, metrics *result, problem *why)
+{
+    return open_leading(path, true, result, why);
 }
 
 bool
@@ -59,6 +72,12 @@ void
 metrics_lead(metrics *m)
 {
     m->leads = true;
+}
+
+void
+metrics_follow(metrics *m)
+{
+    m->leads = false;
 }
 
 /* Takes over `record`; NULL where there was no memory for it. */
@@ -149,7 +168,7 @@ descent(const options *o)
 bool
 metrics_run(metrics *m, const run_record *r, problem *why)
 {
-    if (!m->wanted || !m->leads) {
+    if (!m->wanted || !m->leads || m->rank.returned) {
         return true;
     }
     const options *o = r->o;

@@ -20,15 +20,21 @@ typedef struct metrics {
 TRAINER_MUST_USE bool
 metrics_open(const char *path, metrics *result, problem *why);
 
+/* Of the rank that leads, in a process that has been started again: the file goes on. */
+TRAINER_MUST_USE bool
+metrics_reopen(const char *path, metrics *result, problem *why);
+
 /* Of another rank: worker records alone, in a file beside that one (files.h), which is
  * opened with the first of them. Where path is a device there is none. */
 TRAINER_MUST_USE bool
 metrics_open_beside(const char *path, const rank_record *rank, metrics *result,
                     problem *why);
 
-/* The rank that led is gone: this rank's file gets what follows. */
+/* The rank that led is gone: this rank's file gets what follows. It is back: no more. */
 void
 metrics_lead(metrics *m);
+void
+metrics_follow(metrics *m);
 
 /* Each line is in the file when the call returns. */
 TRAINER_MUST_USE bool

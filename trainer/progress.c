@@ -38,6 +38,7 @@ progress_create(const run_record *run, const status_board *status, bool draws)
     return (progress){.style = choose_style(run->o, draws),
                       .steps_end = early ? asked : run->steps,
                       .accuracy = -1.0,
+                      .start = clock_seconds(),
                       .run = run,
                       .status = status};
 }
@@ -88,8 +89,9 @@ write_total(const progress *p, const step_record *r, double elapsed,
     const run_record *run = p->run;
     const uint64_t done = r->step - (r->epoch - 1) * run->steps_per_epoch;
     const double images = (double)done * run->global_batch;
-    const uint64_t left = (uint64_t)((clock_seconds() - p->start) / (double)r->step *
-                                     (double)(p->steps_end - r->step));
+    const uint64_t left =
+        (uint64_t)((clock_seconds() - p->start) / (double)(r->step - p->before) *
+                   (double)(p->steps_end - r->step));
     char accuracy[32] = "";
     if (p->accuracy >= 0.0) {
         (void)snprintf(accuracy, sizeof accuracy, "test %.2f %%  ",
@@ -155,6 +157,12 @@ progress_step(progress *p, const step_record *r, double elapsed)
     if (p->style < PROGRESS_LINES) {
         return;
     }
+    /* A run that is resumed starts in the middle; a step that is made again, after a
+     * death, too. */
+    if (!p->counting || r->step <= p->before) {
+        p->before = r->step - 1;
+        p->counting = true;
+    }
     const double now = clock_seconds();
     if (now < p->next) {
         return;
@@ -168,6 +176,13 @@ progress_step(progress *p, const step_record *r, double elapsed)
         (void)printf("%s\n", total);
         (void)fflush(stdout);
     }
+}
+
+void
+progress_stop(progress *p)
+{
+    progress_end_line(p);
+    p->style = PROGRESS_NONE;
 }
 
 void

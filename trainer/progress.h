@@ -17,7 +17,9 @@ typedef enum progress_style {
 typedef struct progress {
     progress_style style;
     uint64_t steps_end; /* The run's last step. */
-    double start;       /* Of the first epoch; clock_seconds. */
+    double start;       /* When this display began; clock_seconds. */
+    uint64_t before;    /* Steps that were done then. */
+    bool counting;      /* That is known. */
     double next;        /* When to write again. */
     uint32_t lines;     /* Live lines that stand on the terminal. */
     double accuracy;    /* Of the last epoch; negative: none yet. */
@@ -40,6 +42,10 @@ void
 progress_epoch(progress *p, const epoch_record *r);
 void
 progress_final(progress *p, const final_record *r);
+
+/* Another rank draws from now on. */
+void
+progress_stop(progress *p);
 
 /* Ends the live lines, so that an error starts at the left margin. */
 void

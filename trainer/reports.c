@@ -31,10 +31,40 @@ drawer(const trainer *t)
     return g->rank_of[first];
 }
 
+/* Who lives, by the names of ranks. */
+static void
+mark_living(trainer *t)
+{
+    for (uint32_t worker = 0; worker < t->workers; worker++) {
+        const bool gone = t->group->rank_of[t->run.servers + worker] == UINT32_MAX;
+        if (gone) {
+            status_gone(&t->status, worker);
+        } else if (t->status.worker[worker].gone) {
+            status_back(&t->status, worker);
+        }
+    }
+}
+
 bool
 trainer_reports_bind(trainer *t, problem *why)
 {
+    mark_living(t);
+    if (!t->reports) {
+        metrics_follow(&t->metrics);
+        progress_stop(&t->progress);
+    }
     return status_bind(&t->status, t->all, drawer(t), why);
+}
+
+static bool
+open_metrics(trainer *t, const rank_record *rank, problem *why)
+{
+    const char *path = t->o->metrics;
+    if (!t->reports) {
+        return metrics_open_beside(path, rank, &t->metrics, why);
+    }
+    return rank->returned ? metrics_reopen(path, &t->metrics, why)
+                          : metrics_open(path, &t->metrics, why);
 }
 
 bool
@@ -50,15 +80,14 @@ trainer_reports_open(trainer *t, problem *why)
     t->run.servers = (uint32_t)o->servers;
     const rank_record rank = {
         .rank = name, .started = started, .returned = o->returning};
-    const bool good = t->reports
-                          ? metrics_open(o->metrics, &t->metrics, why)
-                          : metrics_open_beside(o->metrics, &rank, &t->metrics, why);
-    if (!good || !status_create(t->workers, &t->status, why) ||
+    if (!open_metrics(t, &rank, why) || !status_create(t->workers, &t->status, why) ||
         !trainer_reports_bind(t, why)) {
         return false;
     }
+    /* A server makes an update for each worker's step. */
+    const uint64_t traced = o->trace_steps * (t->worker == NO_WORKER ? t->workers : 1);
     t->trace = trace_open(
-        o->trace, o->trace_steps,
+        o->trace, traced,
         &(trace_owner){.rank = name, .leads = t->reports, .started = started});
     const account_parts parts = {.worker = t->worker,
                                  .log_every = o->log_every,

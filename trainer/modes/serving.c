@@ -26,9 +26,13 @@ make_update(void *user, const rondo_shard_update *update, const float *gradient,
                                  .count = count,
                                  .gradient = gradient,
                                  .parameter = parameters};
+    span_begin(&s->t->account.spans, SPAN_UPDATE, update->version);
     optimiser_step_part(&s->descent,
                         (float)(rate * s->rule->share / (double)update->staleness_of),
                         &part);
+    span_end(&s->t->account.spans);
+    /* What is in the trace is written at the end. */
+    (void)trace_step_done(&s->t->trace);
 }
 
 static bool

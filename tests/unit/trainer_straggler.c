@@ -1,4 +1,4 @@
-/* train_straggler.c - drawn step times: what is read, and that means and tails are
+/* trainer_straggler.c - drawn step times: what is read, and that means and tails are
  * those of the distributions. */
 #include "trainer/straggler.h"
 

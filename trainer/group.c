@@ -13,9 +13,13 @@
 #define RENEW_SECONDS 10.0
 /* how long until those that are stuck in a call are called out of it, */
 #define REVOKE_SECONDS 1.0
+/* how long these then need to find the others, who are all there, */
+#define LATE_SECONDS 2.0
 /* and how long the group may still come about once a rank of the old one has died: if
  * any rank has it, all had arrived. */
 #define GRACE_SECONDS 1.0
+/* How long a rank tries to come back. */
+#define RETURN_SECONDS 60.0
 
 static void
 forget_tables(group *g)
@@ -61,9 +65,11 @@ move_to(group *g, rondo_comm *comm, uint64_t generation, problem *why)
 
 /* How long a rank waits for the others of a new group. */
 typedef struct patience {
-    rondo_comm *old; /* What the new group replaces; NULL: we come from outside. */
+    rondo_comm *old; /* What deaths are seen on: the group before, or, from outside,
+                      * what the invitation came by. */
     double start;
-    double died; /* When a death was seen; 0: none was. */
+    double end;
+    double died; /* When one was seen; 0: none was. */
     bool revoked;
 } patience;
 
@@ -71,25 +77,25 @@ static bool
 has_patience(patience *p)
 {
     const double now = clock_seconds();
-    if (p->old != NULL) {
-        const rondo_status status = rondo_comm_progress(p->old);
-        if (p->died <= 0.0 && status == RONDO_ERR_PEER) {
-            p->died = now;
-        }
-        if (!p->revoked && now - p->start > REVOKE_SECONDS) {
-            /* A rank that had the news too late may wait for us, inside a call. */
-            p->revoked = rondo_comm_revoke(p->old) == RONDO_OK;
-        }
+    const rondo_status status = rondo_comm_progress(p->old);
+    if (p->died <= 0.0 && status == RONDO_ERR_PEER) {
+        p->died = now;
     }
-    return now - p->start < RENEW_SECONDS &&
-           (p->died <= 0.0 || now - p->died < GRACE_SECONDS);
+    if (!p->revoked && now - p->start > REVOKE_SECONDS) {
+        /* A rank that had the news too late may wait for us, inside a call. */
+        p->revoked = rondo_comm_revoke(p->old) == RONDO_OK;
+    }
+    return now < p->end && (p->died <= 0.0 || now - p->died < GRACE_SECONDS);
 }
 
 static rondo_status
 follow(const invitation *to, uint32_t name, rondo_comm *old, rondo_comm **comm)
 {
     rondo_comm *made = NULL;
-    patience p = {.old = old, .start = clock_seconds()};
+    const double now = clock_seconds();
+    const bool late = rondo_comm_state(old) != RONDO_OK;
+    patience p = {
+        .old = old, .start = now, .end = now + (late ? LATE_SECONDS : RENEW_SECONDS)};
     rondo_status status = door_enter(to, name, &made);
     if (status != RONDO_OK) {
         return status;
@@ -106,12 +112,29 @@ follow(const invitation *to, uint32_t name, rondo_comm *old, rondo_comm **comm)
     return RONDO_OK;
 }
 
-/* Who is in the group now and was not in `before` (by name: a rank, or UINT32_MAX). */
-static void
-say_who_is_back(const group *g, const uint32_t *before)
+/* The rank that speaks of a change: the lowest of those that have seen it. */
+static bool
+speaks(const group *g, const uint32_t *before)
 {
-    for (uint32_t name = 0; name < g->names && g->name == g->name_of[0]; name++) {
-        if (g->rank_of[name] != UINT32_MAX && before[name] == UINT32_MAX) {
+    uint32_t rank = 0;
+    while (before[g->name_of[rank]] == UINT32_MAX) {
+        rank++;
+    }
+    return rank == g->all.rank;
+}
+
+/* On who was not in the group before (by name: a rank, or UINT32_MAX) and is now, and
+ * the other way round. */
+static void
+say_what_changed(const group *g, const uint32_t *before)
+{
+    for (uint32_t name = 0; name < g->names && speaks(g, before); name++) {
+        const bool was = before[name] != UINT32_MAX;
+        const bool is = g->rank_of[name] != UINT32_MAX;
+        if (was && !is) {
+            (void)fprintf(stderr, "rondo-train: rank %u is gone: %u of %u go on\n",
+                          name, g->all.count, g->names);
+        } else if (!was && is) {
             (void)fprintf(stderr, "rondo-train: rank %u is back: %u of %u\n", name,
                           g->all.count, g->names);
         }
@@ -124,7 +147,8 @@ enter(group *g, problem *why)
 {
     rondo_comm *comm = NULL;
     const invitation *to = door_news(g->door);
-    const rondo_status status = follow(to, g->name, g->all.comm, &comm);
+    rondo_comm *old = g->all.comm != NULL ? g->all.comm : g->door->pair;
+    const rondo_status status = follow(to, g->name, old, &comm);
     if (status == RONDO_OK) {
         memcpy(g->name_of, to->name_of, to->count * sizeof *g->name_of);
         const uint64_t generation = to->generation;
@@ -171,6 +195,29 @@ read_name(uint32_t *name, problem *why)
     return true;
 }
 
+/* The others may be in the middle of another change: then it is tried again. */
+static bool
+come_in(const char *door, group *g, problem *why)
+{
+    const double end = clock_seconds() + RETURN_SECONDS;
+    rondo_status status = RONDO_ERR_START;
+    while (status != RONDO_OK && clock_seconds() < end) {
+        door_destroy(g->door);
+        g->door = NULL;
+        forget_tables(g);
+        if (!door_knock(door, g->name, &g->door, why)) {
+            return false;
+        }
+        g->names = door_news(g->door)->names;
+        if (!make_tables(g, why)) {
+            return false;
+        }
+        status = enter(g, why);
+    }
+    return status == RONDO_OK ||
+           ranks_fail(&g->all, status, "coming back to the other ranks", why);
+}
+
 static bool
 join_by_door(const char *door, group *g, problem *why)
 {
@@ -179,16 +226,7 @@ join_by_door(const char *door, group *g, problem *why)
                                   "ticket in the door's file");
     }
     g->returned = true;
-    if (!read_name(&g->name, why) || !door_knock(door, g->name, &g->door, why)) {
-        return false;
-    }
-    g->names = door_news(g->door)->names;
-    if (!make_tables(g, why)) {
-        return false;
-    }
-    const rondo_status status = enter(g, why);
-    return status == RONDO_OK ||
-           ranks_fail(&g->all, status, "coming back to the other ranks", why);
+    return read_name(&g->name, why) && come_in(door, g, why);
 }
 
 bool
@@ -231,17 +269,6 @@ group_broken(const group *g)
     return rondo_comm_state(g->all.comm) != RONDO_OK;
 }
 
-static void
-say_who_is_gone(const group *g, const uint32_t *before)
-{
-    for (uint32_t name = 0; name < g->names && g->all.rank == 0; name++) {
-        if (g->rank_of[name] == UINT32_MAX && before[name] != UINT32_MAX) {
-            (void)fprintf(stderr, "rondo-train: rank %u is gone: %u of %u go on\n",
-                          name, g->all.count, g->names);
-        }
-    }
-}
-
 static bool
 shrink(group *g, problem *why)
 {
@@ -278,8 +305,7 @@ change(group *g, bool by_door, problem *why)
         good = status != RONDO_ERR_INTERNAL && shrink(g, why);
     }
     if (good) {
-        say_who_is_gone(g, before);
-        say_who_is_back(g, before);
+        say_what_changed(g, before);
     }
     free(before);
     return good;

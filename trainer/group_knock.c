@@ -2,10 +2,12 @@
 #include "clock.h"
 #include "group_door.h"
 #include "group_ticket.h"
+#include "hash.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* Seconds in which somebody must open, and in which whoever did must answer. */
 #define KNOCK_SECONDS  60.0
@@ -32,10 +34,19 @@ hear_invitation(uint32_t from, const void *header, size_t header_bytes,
 }
 
 static void
-pause_a_little(void)
+pause_ms(uint32_t ms)
 {
-    const struct timespec pause = {.tv_nsec = 1000000};
+    const struct timespec pause = {.tv_nsec = 1000000L * ms};
     (void)nanosleep(&pause, NULL);
+}
+
+/* Two that come with the same ticket turn each other away, so they must not go on in
+ * step: some milliseconds, other ones each time and in each process. */
+static void
+pause_apart(uint32_t attempt)
+{
+    const uint64_t draw = hash_pair((uint64_t)getpid(), attempt);
+    pause_ms(1 + (uint32_t)(draw % (attempt < 8 ? 25u * attempt + 1u : 200u)));
 }
 
 /* False once the ticket is not the one at the door any more. */
@@ -48,7 +59,7 @@ meet_keeper(group_door *d)
            (status = rondo_comm_create_test(d->pair)) == RONDO_BUSY &&
            memcmp(&there, &d->ticket, sizeof there) == 0 &&
            clock_seconds() - d->since < KNOCK_SECONDS) {
-        pause_a_little();
+        pause_ms(1);
         status = RONDO_OK;
         if (!ticket_read(d->path, &there)) {
             return false;
@@ -75,7 +86,7 @@ ask_in(group_door *d, uint32_t name)
         if (status == RONDO_OK) {
             status = rondo_comm_progress(d->pair);
         }
-        pause_a_little();
+        pause_ms(1);
     }
     return d->invited;
 }
@@ -88,9 +99,10 @@ door_knock(const char *path, uint32_t name, group_door **result, problem *why)
         return false;
     }
     d->since = clock_seconds();
-    while (!d->invited && clock_seconds() - d->since < KNOCK_SECONDS) {
+    for (uint32_t attempt = 0;
+         !d->invited && clock_seconds() - d->since < KNOCK_SECONDS; attempt++) {
         door_shut(d);
-        pause_a_little();
+        pause_apart(attempt);
         if (ticket_read(path, &d->ticket) && meet_keeper(d) && ask_in(d, name)) {
             d->state = DOOR_TELL; /* The pair stays until the group is there. */
         }

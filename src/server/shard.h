@@ -55,6 +55,7 @@ struct rondo_shard {
     float *mended;  /* count, with compensation: the gradient as it is used */
     rondo_shard_worker *workers;
     rondo_shard_stats stats; /* but for size, version and what follows from workers */
+    uint64_t loads;          /* states taken in */
     rondo_shard_watcher watcher; /* or null */
     void *watcher_user;
 };

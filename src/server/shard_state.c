@@ -381,6 +381,7 @@ rondo_shard_state_load(rondo_shard *shard, const void *state, uint64_t bytes)
     const unsigned char *from = state;
     from += sizeof head + head.nworkers * sizeof(state_worker);
     rondo_shard_changing(shard);
+    shard->loads++;
     shard->version = head.updates;
     stats_take(shard, &head);
     workers_take(shard, state, head.nworkers);

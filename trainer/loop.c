@@ -71,6 +71,9 @@ count_gradient(trainer *t)
         t->gradients.used += t->sample.count > 0;
         t->gradients.staleness[0] += has(t, MODE_EQUAL) && t->sample.count > 0;
     }
+    if (has(t, MODE_EQUAL) && has(t, MODE_LOCKSTEP)) {
+        account_staleness(&t->account, 0);
+    }
 }
 
 static bool

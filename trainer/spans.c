@@ -46,6 +46,15 @@ span_begin(spans *s, span_kind kind, uint64_t index)
     s->depth++;
 }
 
+static void
+note_average(spans *s, double seconds)
+{
+    if (s->average_least <= 0.0 || seconds < s->average_least) {
+        s->average_least = seconds;
+    }
+    spans_move(s, SHARE_COMMUNICATE, SHARE_WAIT, seconds - s->average_least);
+}
+
 void
 span_end(spans *s)
 {
@@ -58,6 +67,9 @@ span_end(spans *s)
     if (s->depth < SPAN_DEPTH_MAX) {
         const span_open *o = &s->open[s->depth];
         trace_span(s->trace, o->kind, o->index, o->began, now);
+        if (o->kind == SPAN_AVERAGE) {
+            note_average(s, now - o->began);
+        }
     }
 }
 

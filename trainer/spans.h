@@ -6,7 +6,8 @@
  *     good = rondo_client_pull(...) == RONDO_OK;
  *     span_end(s);
  *
- * Each moment counts for the innermost span alone. */
+ * Each moment counts for the innermost span alone. Of an average, which waits inside
+ * the library, what it took more than the shortest one counts as waiting. */
 #ifndef TRAINER_SPANS_H
 #define TRAINER_SPANS_H
 
@@ -51,6 +52,7 @@ typedef struct spans {
     uint32_t depth;
     span_open open[SPAN_DEPTH_MAX];
     double mark;               /* Until when time is counted. */
+    double average_least;      /* Seconds of the shortest average; 0: none yet. */
     double total[SPAN_SHARES]; /* Seconds, of all spans so far. */
 } spans;
 

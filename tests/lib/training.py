@@ -3,6 +3,7 @@ import gzip
 import json
 import os
 import random
+import re
 import struct
 import tempfile
 
@@ -43,10 +44,13 @@ def small_data(directory, train=600, test=200, seed=1):
 
 
 class Trained:
-    """A finished run: its job and the records of its metrics file."""
+    """A finished run: its job, the records of its metrics file, and by rank those of the
+    files beside it."""
 
-    def __init__(self, job, lines):
+    def __init__(self, job, lines, beside=None):
         self.job, self.records = job, [json.loads(line) for line in lines]
+        self.beside = {rank: [json.loads(line) for line in more]
+                       for rank, more in (beside or {}).items()}
 
     def of(self, event):
         return [record for record in self.records if record["event"] == event]
@@ -78,8 +82,13 @@ def train(ranks, *options, seconds=120, different="", env=None):
         job = launch(ranks, ["--metrics", metrics, *options], different, env)
         code = job.finish(seconds)
         assert code == 0, f"exit code {code}\n{job.out}\n{job.err}"
+        beside = {}
+        for name in os.listdir(directory):
+            if match := re.fullmatch(r"metrics\.rank(\d+)\.jsonl", name):
+                with open(os.path.join(directory, name)) as lines:
+                    beside[int(match.group(1))] = lines.read().splitlines()
         with open(metrics) as lines:
-            return Trained(job, lines.read().splitlines())
+            return Trained(job, lines.read().splitlines(), beside)
 
 
 def refused(ranks, *options, seconds=60, different="", env=None):

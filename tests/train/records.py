@@ -1,16 +1,19 @@
 # records.py - the metrics file and what is printed: every field that is promised.
 # ctest: timeout=180
+import fcntl
 import os
 import pathlib
 import pty
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from launching import program  # noqa: E402
+from launching import Job, program  # noqa: E402
 from training import small_data, train  # noqa: E402
 
 README = pathlib.Path(os.environ["RONDO_SOURCE"]) / "trainer/README.md"
@@ -22,8 +25,27 @@ def promised(event):
     text = README.read_text()
     part = text[text.index(f"### `{event}`"):]
     rows = re.findall(r"^\| `(\w+)` \|", part[:part.index("\n#", 1)], re.M)
-    assert len(rows) > 2, event
+    assert len(rows) > 1, event
     return {"event", *rows}
+
+
+def on_terminal(rows, columns, ranks, *options):
+    """What rondo-train writes to a terminal of that size as its standard error."""
+    keeper, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ,
+                struct.pack("HHHH", rows, columns, 0, 0))
+    job = Job("-n", ranks, "--", program("rondo-train"), *options, stderr=terminal)
+    os.close(terminal)
+    live = b""
+    try:
+        while chunk := os.read(keeper, 4096):
+            live += chunk
+    except OSError:
+        pass  # How a terminal says that the other side is gone.
+    os.close(keeper)
+    code = job.finish(100)
+    assert code == 0, live.decode()
+    return live.decode()
 
 
 class Records(unittest.TestCase):
@@ -36,17 +58,72 @@ class Records(unittest.TestCase):
     def tearDownClass(cls):
         cls.keeper.cleanup()
 
+    def check_fields(self, records, mode):
+        for record in records:
+            fields = promised(record["event"])
+            if record["event"] == "step" and "none" in mode:
+                fields -= {"parameters_hash"}
+            self.assertEqual(set(record), fields, record)
+
     def test_every_promised_field_and_no_other(self):
         for n in (1, 2, 3):
             for mode in (["--mode", "none"], ["--mode", "sync", "--hash-every", 1]):
                 run = train(n, "--epochs", 3, "--log-every", 1, *mode, *self.data)
                 events = {record["event"] for record in run.records}
-                self.assertEqual(events, {"run", "step", "epoch", "final"})
-                for record in run.records:
-                    fields = promised(record["event"])
-                    if record["event"] == "step" and "none" in mode:
-                        fields -= {"parameters_hash"}
-                    self.assertEqual(set(record), fields, record)
+                self.assertEqual(events, {"run", "step", "worker", "epoch", "final"})
+                self.check_fields(run.records, mode)
+                self.assertEqual(len(run.beside), n - 1)
+                for records in run.beside.values():
+                    self.assertEqual({r["event"] for r in records}, {"rank", "worker"})
+                    self.check_fields(records, mode)
+
+    def test_what_workers_say(self):
+        for every in (1, 7, 30):
+            run = train(3, "--epochs", 2, "--batch", 20, "--log-every", every, *self.data)
+            for rank in range(3):
+                records = run.beside[rank] if rank else run.records
+                if rank:
+                    self.assertEqual(records[0], {
+                        "event": "rank", "rank": rank,
+                        "started": run.records[0]["started"]})
+                records = [r for r in records if r["event"] == "worker"]
+                # 10 steps an epoch, 20 in all; the last record has what is left.
+                steps = [*range(every, 20, every), 20]
+                self.assertEqual([r["step"] for r in records], steps)
+                before = {"step": 0, "elapsed": 0.0}
+                for r in records:
+                    self.assertEqual(r["worker"], rank)
+                    self.assertEqual(r["images"], 20 * r["step"])
+                    self.assertEqual(r["staleness"], 0)
+                    self.assertEqual(r["version"], r["step"] - 1)
+                    self.assertEqual(len(r["step_seconds"]), r["step"] - before["step"])
+                    self.assertAlmostEqual(sum(r["step_seconds"]), r["seconds"], 6)
+                    self.assertAlmostEqual(r["elapsed"] - before["elapsed"],
+                                           r["seconds"], 6)
+                    self.assertAlmostEqual(r["compute"] + r["communicate"] + r["wait"],
+                                           r["seconds"], 6)
+                    self.assertGreater(r["compute"], 0)
+                    self.assertEqual(r["bytes"], len(r["step_seconds"]) * 4 * (
+                        run.records[0]["parameters"] + 1))
+                    before = r
+            self.assertEqual(run.final["used"], 60)
+            self.assertEqual(run.final["dropped"], 0)
+            self.assertEqual(run.final["staleness_counts"], [60])
+
+    def test_no_worker_records_and_no_other_files(self):
+        run = train(3, "--log-every", 0, "--epochs", 1, *self.data)
+        self.assertEqual(run.of("worker"), [])
+        self.assertEqual(run.beside, {})
+
+    def test_a_device_is_one_file(self):
+        job = Job("-n", 3, "--", program("rondo-train"), "--epochs", 1, "--quiet",
+                  "--metrics", "/dev/null", *self.data)
+        self.assertEqual(job.finish(60), 0, job.err)
+        self.assertFalse(os.path.exists("/dev/null.rank1"))
+
+    def test_more_steps_than_a_record_holds(self):
+        run = train(1, "--epochs", 100, "--batch", 10, "--log-every", 1000000, *self.data)
+        self.assertEqual([r["step"] for r in run.of("worker")], [4096, 6000])
 
     def test_values_fit_together(self):
         for n in (1, 2):
@@ -140,8 +217,27 @@ class Records(unittest.TestCase):
         text = live.decode()
         self.assertNotIn("\n", text)
         self.assertRegex(text, r"\r\x1b\[Kepoch \d+/400 +\d+ %  \d+ images/s  "
-                               r"loss \d\.\d{4}  \d+:\d\d left")
+                               r"loss \d\.\d{4}  test \d+\.\d\d %  \d+:\d\d left")
         self.assertTrue(text.endswith("\r\x1b[K"), text[-80:])
+
+    def test_a_line_for_each_worker(self):
+        """On a terminal of 7 lines: a heading, workers, how many are left out, all."""
+        for ranks, workers in ((3, 3), (8, 4)):
+            text = on_terminal(7, 70, ranks, "--epochs", 300, "--batch", 20, *self.data)
+            blocks = text.split("\x1b[Kworker ")[1:]
+            self.assertGreater(len(blocks), 2)
+            for block in blocks[2:]:
+                lines = re.split(r"\r?\n", block)[:workers + 3]
+                shown = [line for line in lines if re.match(r"\x1b\[K +\d+ ", line)]
+                self.assertEqual(len(shown), workers, block)
+                self.assertEqual("and 4 more" in block, ranks == 8, block)
+                self.assertIn("images/s  loss", block)
+                for line in lines:
+                    # Nothing is longer than the terminal, and so nothing wraps.
+                    plain = re.sub(r"\x1b\[\d*[A-Z]", "", line.split("\r")[0])
+                    self.assertLess(len(plain), 70, line)
+            # What stands there is taken away before anything else is said.
+            self.assertRegex(text, r"\x1b\[\d+A\x1b\[J\Z")
 
 
 if __name__ == "__main__":

@@ -84,6 +84,10 @@ rondo_gossip_create(rondo_comm *comm, rondo_graph graph, uint64_t count,
 /* rondo_gossip_round - see rondo_gossip_create. */
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_gossip_round(rondo_gossip *gossip, float *parameters);
+/* rondo_gossip_seek - the next round is number `round`, on all ranks alike: for a run
+ * that goes on where another has stopped. Local. */
+RONDO_API void
+rondo_gossip_seek(rondo_gossip *gossip, uint64_t round);
 /* rondo_gossip_destroy - null is allowed; local. */
 RONDO_API void
 rondo_gossip_destroy(rondo_gossip *gossip);

@@ -172,6 +172,14 @@ rondo_gossip_round(rondo_gossip *gossip, float *parameters)
 }
 
 void
+rondo_gossip_seek(rondo_gossip *gossip, uint64_t round)
+{
+    if (gossip != NULL) {
+        gossip->round = round;
+    }
+}
+
+void
 rondo_gossip_destroy(rondo_gossip *gossip)
 {
     if (gossip == NULL) {

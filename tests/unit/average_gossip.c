@@ -12,12 +12,13 @@
 #include "lib/model.h"
 #include "lib/ranks.h"
 
-#define NRANKS_MAX 9
-#define GRAPHS     3
-#define ROUNDS     9
-#define COUNTS     4
+#define NRANKS_MAX  9
+#define GRAPHS      3
+#define ROUNDS      9
+#define FIRST_ROUND 2
+#define COUNTS      4
 
-static const uint64_t counts[COUNTS] = {1, 7, 1025, 70001};
+static const uint64_t counts[COUNTS] = {1, 7, 1025, 40001};
 
 /* What all ranks hold, computed by every rank for itself. */
 typedef struct crowd {
@@ -79,12 +80,15 @@ compare(rank_self *self, rondo_comm *comm, rondo_graph graph, crowd *c)
         return false;
     }
     memcpy(mine, c->now[self->rank], bytes);
-    for (uint64_t round = 0; round < ROUNDS && same; round++) {
+    /* A run that goes on somewhere: the next rounds are those, not the first ones. */
+    rondo_gossip_seek(gossip, FIRST_ROUND);
+    for (uint64_t round = 0; round < (c->count < 10000 ? ROUNDS : ROUNDS / 2) && same;
+         round++) {
         rank_note(self, "graph %d, %llu values, round %llu", (int)graph,
                   (unsigned long long)c->count, (unsigned long long)round);
         same = rank_expect_status(self, rondo_gossip_round(gossip, mine), RONDO_OK,
                                   comm, "rondo_gossip_round");
-        crowd_round(c, graph, round);
+        crowd_round(c, graph, FIRST_ROUND + round);
         same = same &&
                rank_expect(self, memcmp(mine, c->now[self->rank], bytes) == 0,
                            "other bits: graph %d, %llu values, round %llu", (int)graph,
@@ -131,7 +135,7 @@ ranks_have_the_bits_of_the_arithmetic(void **state)
     (void)state;
     for (uint32_t nranks = 1; nranks <= NRANKS_MAX; nranks++) {
         run_ranks(nranks, nranks % 2 == 0 ? AS_PROCESSES : AS_THREADS, rounds, NULL,
-                  30000);
+                  60000);
     }
 }
 
@@ -159,6 +163,7 @@ refusals(rank_self *self)
     rank_expect(self, gossip == NULL, "something was made");
     rank_expect_status(self, rondo_gossip_round(NULL, &value), RONDO_ERR_ARG, NULL,
                        "no gossip");
+    rondo_gossip_seek(NULL, 1);
     rondo_gossip_destroy(NULL);
     /* Every allocation of create fails once; nothing is lost. */
     for (uint64_t nth = 1; gossip == NULL && nth < 20; nth++) {

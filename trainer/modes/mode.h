@@ -62,6 +62,9 @@ typedef struct mode_kind {
 #define MODE_LIST(ROW)            \
     ROW(SYNC, sync, "sync")       \
     ROW(NONE, none, "none")       \
+    ROW(BACKUP, backup, "backup") \
+    ROW(ASYNC, async, "async")    \
+    ROW(SSP, ssp, "ssp")          \
     ROW(LOCAL, local, "local")    \
     ROW(DILOCO, diloco, "diloco") \
     ROW(GOSSIP, gossip, "gossip") \

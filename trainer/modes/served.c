@@ -14,6 +14,7 @@
 typedef enum served_phase { PHASE_COMPUTE, PHASE_PUSH, PHASE_PULL } served_phase;
 
 typedef struct served {
+    serving_rule rule;
     places where;
     serving *server; /* NULL on workers. */
     /* Of a worker: */
@@ -275,17 +276,20 @@ meet_servers(trainer *t, served *w, problem *why)
     return true;
 }
 
+/* This rank's part, among the others for the first time. */
 static bool
-create_worker(trainer *t, const serving_rule *rule, served *w, problem *why)
+begin(trainer *t, served *w, problem *why)
 {
-    w->by_version = rule->rule == RONDO_SHARD_BACKUP;
-    w->cancels = w->by_version && t->o->policy == POLICY_CANCEL;
-    w->gradient = memory_floats(t->net.parameters + 1, why);
-    if (w->gradient == NULL) {
+    if (!places_find(t, false, &w->where, why)) {
         return false;
     }
-    return w->where.served ? meet_servers(t, w, why)
-                           : problem_fail(why, "there is no server to work for");
+    if (t->worker != NO_WORKER) {
+        return w->where.served ? meet_servers(t, w, why)
+                               : problem_fail(why, "there is no server to work for");
+    }
+    w->server = calloc(1, sizeof *w->server);
+    return w->server != NULL ? serving_create(t, &w->rule, &w->where, w->server, why)
+                             : problem_fail(why, "no memory for a server");
 }
 
 bool
@@ -297,17 +301,14 @@ served_create(trainer *t, const serving_rule *rule, problem *why)
                             options_mode_text(t->o->mode));
     }
     t->mode_state = w;
+    w->rule = *rule;
+    w->by_version = rule->rule == RONDO_SHARD_BACKUP;
+    w->cancels = w->by_version && t->o->policy == POLICY_CANCEL;
     t->group->wake = wake;
     t->group->wake_user = w;
-    if (!places_create(t, &w->where, why) || !places_find(t, false, &w->where, why)) {
-        return false;
-    }
-    if (t->worker != NO_WORKER) {
-        return create_worker(t, rule, w, why);
-    }
-    w->server = calloc(1, sizeof *w->server);
-    return w->server != NULL ? serving_create(t, rule, &w->where, w->server, why)
-                             : problem_fail(why, "no memory for a server");
+    w->gradient = memory_floats(t->net.parameters + 1, why);
+    return w->gradient != NULL && places_create(t, &w->where, why) &&
+           (t->newcomer || begin(t, w, why));
 }
 
 bool
@@ -340,6 +341,9 @@ served_regroup(trainer *t, problem *why)
     served *w = t->mode_state;
     if (w->server != NULL && !serving_part(w->server, why)) {
         return false;
+    }
+    if (w->server == NULL && w->client == NULL && !w->done) {
+        return begin(t, w, why);
     }
     if (!places_find(t, w->done, &w->where, why)) {
         return false;

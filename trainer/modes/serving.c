@@ -162,7 +162,7 @@ serving_create(trainer *t, const serving_rule *rule, const places *where, servin
     if (status != RONDO_OK) {
         return ranks_fail(t->all, status, "making a server", why);
     }
-    return move_shards(v, where, t->group->returned, why);
+    return move_shards(v, where, t->newcomer, why);
 }
 
 void
@@ -193,6 +193,7 @@ serving_bind(serving *v, const places *where, problem *why)
                             rondo_server_error_text(v->server),
                             rondo_status_name(status));
     }
+    v->done = false;
     v->alone_since = 0.0;
     return move_shards(v, where, true, why);
 }

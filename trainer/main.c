@@ -6,6 +6,7 @@
 #include "options.h"
 #include "problem.h"
 #include "trainer.h"
+#include "virtual/virtual.h"
 
 #include <cblas.h>
 #include <stdio.h>
@@ -63,6 +64,18 @@ train_among_ranks(const options *o)
 }
 
 static int
+train_in_virtual_time(const options *o)
+{
+    problem why = {.exit_code = EXIT_FAILED};
+    openblas_set_num_threads(1);
+    if (virtual_train(o, clock_seconds(), &why)) {
+        return EXIT_OK;
+    }
+    (void)fprintf(stderr, "rondo-train: %s\n", why.text);
+    return why.exit_code;
+}
+
+static int
 act(const options *o)
 {
     switch (o->action) {
@@ -73,7 +86,7 @@ act(const options *o)
         (void)printf("rondo-train %s\n", rondo_version_text());
         return EXIT_OK;
     case ACTION_TRAIN:
-        return train_among_ranks(o);
+        return o->virtual_time ? train_in_virtual_time(o) : train_among_ranks(o);
     }
     return EXIT_FAILED;
 }

@@ -140,11 +140,11 @@ begin(server *s, uint32_t worker, double now, problem *why)
     server_worker *one = &s->worker[worker];
     one->step = s->by_version ? one->from->version + 1 : one->pushed + 1;
     const double seconds = world_begin(w, worker);
-    const double sending = 2.0 * world_transfer(w, w->vector_bytes);
-    w->worker[worker].sending += sending;
-    w->counts.vectors += 2;
-    const event arrival = {
-        .time = now + sending + seconds, .worker = worker, .attempt = ++one->attempt};
+    w->worker[worker].sending += s->transfer;
+    w->counts.vectors++;
+    const event arrival = {.time = now + s->transfer + seconds + s->transfer,
+                           .worker = worker,
+                           .attempt = ++one->attempt};
     return events_put(&s->next, &arrival, why);
 }
 

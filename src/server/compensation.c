@@ -73,10 +73,11 @@ rondo_shard_remember(rondo_shard *shard, uint32_t worker)
 {
     rondo_shard_worker *const who = &shard->workers[worker];
 
-    if (shard->pulled != NULL && !(who->has_pulled && who->pulled == shard->version)) {
-        memcpy(shard->pulled + worker * shard->count, shard->parameters,
-               shard->count * sizeof *shard->parameters);
+    if (shard->pulled == NULL || (who->has_pulled && who->pulled == shard->version)) {
+        return;
     }
+    memcpy(shard->pulled + worker * shard->count, shard->parameters,
+           shard->count * sizeof *shard->parameters);
     who->pulled = shard->version;
     who->has_pulled = true;
 }

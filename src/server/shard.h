@@ -15,11 +15,11 @@
 /* A worker, as its shard sees it. */
 typedef struct rondo_shard_worker {
     uint64_t clock;  /* number of the last push taken, or more if a pull told so */
-    uint64_t pulled; /* version it has pulled last; counts if has_pulled */
+    uint64_t pulled; /* with has_pulled: the version that it pulled last */
     double weight;   /* of the gradient that waits */
     bool living;
     bool waits;      /* its gradient is kept for an update to come */
-    bool has_pulled; /* and the parameters it got are those in shard->pulled */
+    bool has_pulled; /* what it got is in shard->pulled; only with compensation */
 } rondo_shard_worker;
 
 /* A push that has passed the checks. */

@@ -101,10 +101,11 @@ train_step(trainer *t, step_record *r, problem *why)
 /* Images of all workers so far; an estimate where the others have a pace of their
  * own. */
 static uint64_t
-images_so_far(const trainer *t)
+images_so_far(trainer *t)
 {
     return has(t, MODE_LOCKSTEP) ? t->images
-                                 : status_images(&t->status, t->worker, t->images);
+                                 : status_images(&t->status, t->worker, t->images,
+                                                 t->account.now.seconds);
 }
 
 /* The hash of the parameters, compared over the ranks where they are to be equal. */
@@ -255,7 +256,8 @@ add_up(const trainer *t, final_record *r, problem *why)
 static bool
 close_run(trainer *t, problem *why)
 {
-    final_record r = {.steps = t->step};
+    final_record r = {.steps = t->step,
+                      .server = has(t, MODE_SERVERS) ? &t->server : NULL};
     if (!account_finish(&t->account, why) || !add_up(t, &r, why)) {
         return false;
     }

@@ -141,14 +141,26 @@ status_rates_of(const status_worker *w)
         .wait = (w->last.wait - w->before.wait) / seconds};
 }
 
-uint64_t
-status_images(const status_board *s, uint32_t worker, uint64_t images)
+/* Of one worker, `seconds` after its start. */
+static double
+images_of(const status_worker *w, double seconds)
 {
-    const uint64_t mine = worker < s->workers ? s->worker[worker].last.images : 0;
-    double ratio = 0.0;
+    const status_report *r = &w->last;
+    const bool still = w->gone || r->finished != 0 || !(r->seconds > 0.0);
+    return (double)r->images * (still ? 1.0 : seconds / r->seconds);
+}
+
+uint64_t
+status_images(status_board *s, uint32_t worker, uint64_t images, double seconds)
+{
+    double sum = (double)images;
     for (uint32_t i = 0; i < s->workers; i++) {
-        const status_worker *w = &s->worker[i];
-        ratio += mine > 0 && w->known ? (double)w->last.images / (double)mine : 1.0;
+        if (i != worker) {
+            const status_worker *w = &s->worker[i];
+            sum += w->known ? images_of(w, seconds) : (double)images;
+        }
     }
-    return (uint64_t)((double)images * ratio + 0.5);
+    const uint64_t guess = (uint64_t)(sum + 0.5);
+    s->images = guess > s->images ? guess : s->images;
+    return s->images;
 }

@@ -40,6 +40,7 @@ typedef struct status_board {
     double next;           /* When this rank tells again. */
     uint32_t workers;      /* Workers have numbers below this. */
     status_worker *worker; /* On every rank: any may be the lowest one day. */
+    uint64_t images;       /* What status_images said last. */
     uint64_t dropped;      /* Messages, of this rank. */
 } status_board;
 
@@ -63,10 +64,10 @@ status_gone(status_board *s, uint32_t worker);
 void
 status_back(status_board *s, uint32_t worker);
 
-/* Images of all workers so far, as `worker`, which has done `images`, may guess: by what
- * the others told lately, else as many as its own. */
+/* Images of all workers so far, as one that has done `images` in `seconds` may guess: the
+ * others at the pace they told of, else at its own. Never less than the last time. */
 uint64_t
-status_images(const status_board *s, uint32_t worker, uint64_t images);
+status_images(status_board *s, uint32_t worker, uint64_t images, double seconds);
 
 /* What a worker does in a second, and where its time goes, lately. */
 typedef struct status_rates {

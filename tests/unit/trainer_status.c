@@ -118,15 +118,23 @@ test_images_of_all(void **state)
     (void)state;
     for (uint32_t workers = 1; workers <= 5; workers++) {
         status_board s = board(workers);
-        assert_int_equal(status_images(&s, 0, 700), 700 * workers);
-        uint64_t expected = 0;
-        for (uint32_t i = 0; i < workers; i++) {
-            const status_report r = report(i, 10 * (i + 1));
+        assert_int_equal(status_images(&s, 0, 70, 7.0), 70 * workers);
+        /* Ten seconds each, the second twice as fast as the first, and so on. */
+        uint64_t expected = 100;
+        for (uint32_t i = 1; i < workers; i++) {
+            status_report r = report(i, 10);
+            r.images *= i + 1;
             tell(&s, &r);
-            expected += 100 * (i + 1);
+            expected += r.images;
         }
-        assert_int_equal(status_images(&s, 0, 100), expected);
-        assert_int_equal(status_images(&s, 0, 300), 3 * expected);
+        assert_int_equal(status_images(&s, 0, 100, 10.0), expected);
+        assert_int_equal(status_images(&s, 0, 300, 30.0), 3 * expected);
+        assert_int_equal(status_images(&s, 0, 200, 20.0), 3 * expected);
+        /* Who is gone or done makes no more. */
+        for (uint32_t i = 1; i < workers; i++) {
+            status_gone(&s, i);
+        }
+        assert_int_equal(status_images(&s, 0, 6000, 600.0), 6000 + expected - 100);
         status_free(&s);
     }
 }

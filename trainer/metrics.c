@@ -264,6 +264,17 @@ virtual_object(const virtual_record *v)
         "update_p99", v->update_p99, "update_largest", v->update_largest);
 }
 
+static json_t *
+server_object(const server_record *s, uint64_t used)
+{
+    const double mean = used > 0 ? (double)s->staleness_sum / (double)used : 0.0;
+    return json_pack("{sI sI sI sI sI sf sI}", "version", (json_int_t)s->version,
+                     "pushes", (json_int_t)s->pushes, "given_up",
+                     (json_int_t)s->given_up, "pulls", (json_int_t)s->pulls, "spread",
+                     (json_int_t)s->spread, "staleness_mean", mean, "staleness_largest",
+                     (json_int_t)s->staleness_largest);
+}
+
 bool
 metrics_final(metrics *m, const run_record *run, const final_record *r, problem *why)
 {
@@ -271,7 +282,7 @@ metrics_final(metrics *m, const run_record *run, const final_record *r, problem 
         return true;
     }
     json_t *record = json_pack(
-        "{ss sf sf sf sf sf sf sI sI si ss sb sI sI so so so}", "event", "final",
+        "{ss sf sf sf sf sf sf sI sI si ss sb sI sI so so so so}", "event", "final",
         "test_accuracy", r->test_accuracy, "images_per_second", r->images_second,
         "seconds", r->seconds, "total_seconds", r->total_seconds, "wait_seconds",
         r->wait_seconds, "payload_bytes", r->payload_bytes, "steps",
@@ -281,7 +292,9 @@ metrics_final(metrics *m, const run_record *run, const final_record *r, problem 
         (json_int_t)r->gradients.dropped, "staleness_counts",
         staleness_counts(&r->gradients), "parameters_hash",
         hash_text((hash_record){.taken = true, .value = r->hash}), "virtual",
-        r->virtual_time != NULL ? virtual_object(r->virtual_time) : json_null());
+        r->virtual_time != NULL ? virtual_object(r->virtual_time) : json_null(),
+        "server",
+        r->server != NULL ? server_object(r->server, r->gradients.used) : json_null());
     return write_line(m, record, why);
 }
 

@@ -211,6 +211,20 @@ progress_epoch(progress *p, const epoch_record *r)
     p->accuracy = r->test_accuracy;
 }
 
+/* What servers did with gradients. */
+static void
+tell_of_servers(const final_record *r)
+{
+    const server_record *s = r->server;
+    const uint64_t used = r->gradients.used;
+    (void)printf("gradients: %" PRIu64 " begun, %" PRIu64 " used, %" PRIu64
+                 " dropped, %" PRIu64 " given up; staleness %.2f, at most %" PRIu64
+                 "; workers at most %" PRIu64 " steps apart\n",
+                 s->pushes + s->given_up, used, r->gradients.dropped, s->given_up,
+                 used > 0 ? (double)s->staleness_sum / (double)used : 0.0,
+                 s->staleness_largest, s->spread);
+}
+
 void
 progress_final(progress *p, const final_record *r)
 {
@@ -218,6 +232,9 @@ progress_final(progress *p, const final_record *r)
         return;
     }
     progress_end_line(p);
+    if (r->server != NULL && p->style != PROGRESS_QUIET) {
+        tell_of_servers(r);
+    }
     (void)printf("test accuracy %.2f %%  %.0f images/s  %.2f s of training, %.2f s in "
                  "all  parameters %016" PRIx64 "\n",
                  100.0 * r->test_accuracy, r->images_second, r->seconds,

@@ -113,6 +113,17 @@ typedef struct virtual_record {
     double update_largest;
 } virtual_record;
 
+/* What the server of the first shard knows of a run; every shard sees all gradients. */
+typedef struct server_record {
+    uint64_t version;  /* Updates. */
+    uint64_t pushes;   /* Gradients that came: used or dropped. */
+    uint64_t given_up; /* Not computed to the end, by all workers. */
+    uint64_t pulls;
+    uint64_t spread; /* The most steps that workers were apart. */
+    uint64_t staleness_sum;
+    uint64_t staleness_largest;
+} server_record;
+
 typedef struct final_record {
     uint64_t steps;
     uint64_t images; /* Of all ranks together. */
@@ -125,6 +136,7 @@ typedef struct final_record {
     uint64_t hash;
     gradient_counts gradients;          /* Of all ranks. */
     const virtual_record *virtual_time; /* NULL: real time. */
+    const server_record *server;        /* NULL: there is none. */
 } final_record;
 
 #endif

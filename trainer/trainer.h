@@ -78,6 +78,7 @@ typedef struct trainer {
     double payload_bytes; /* Given to an exchange or average. */
 
     gradient_counts gradients; /* That this rank knows the fate of. */
+    server_record server;      /* Of the run; set by finish in modes with servers. */
     double seconds;            /* In the training loop, in epochs that are over. */
     metrics metrics;
     status_board status;

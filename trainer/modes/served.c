@@ -355,19 +355,41 @@ served_regroup(trainer *t, problem *why)
 /* --- the end ----------------------------------------------------------------------- */
 
 /* Every shard sees every gradient: the first one speaks for all. */
-static void
-count_gradients(trainer *t, const served *w)
+static bool
+count_gradients(trainer *t, const served *w, server_record *r, problem *why)
 {
     rondo_shard_stats stats = {.size = sizeof stats};
-    if (w->where.owner[0] != t->all->rank ||
-        rondo_shard_stats_get(w->server->shard[0].shard, &stats) != RONDO_OK) {
-        return;
+    if (w->where.owner[0] != t->all->rank) {
+        return true;
+    }
+    if (rondo_shard_stats_get(w->server->shard[0].shard, &stats) != RONDO_OK) {
+        return problem_fail(why, "asking a shard: %s", rondo_error_text());
     }
     t->gradients.used = stats.used;
     t->gradients.dropped = stats.dropped;
     _Static_assert(sizeof stats.staleness == sizeof t->gradients.staleness,
                    "the same places");
     memcpy(t->gradients.staleness, stats.staleness, sizeof stats.staleness);
+    *r = (server_record){.version = stats.version,
+                         .pushes = stats.pushes,
+                         .pulls = stats.pulls,
+                         .spread = stats.spread_largest,
+                         .staleness_sum = stats.staleness_sum,
+                         .staleness_largest = stats.staleness_largest};
+    return true;
+}
+
+/* One rank knows of a number, or each has a part: the sum is what all know. */
+static bool
+share_counts(trainer *t, const served *w, problem *why)
+{
+    server_record r = {.given_up = w->stats.skipped};
+    if (!count_gradients(t, w, &r, why) ||
+        !ranks_sum_all(t->all, (uint64_t *)&r, sizeof r / sizeof(uint64_t), why)) {
+        return false;
+    }
+    t->server = r;
+    return true;
 }
 
 /* Each shard from whoever has it, to all. */
@@ -407,7 +429,6 @@ say_goodbye(trainer *t, served *w, problem *why)
     if (!note_client(t, w, why)) {
         return false;
     }
-    t->gradients.dropped = w->stats.skipped; /* Of pushed ones the server knows. */
     rondo_client_destroy(w->client);
     w->client = NULL;
     w->done = true;
@@ -423,10 +444,7 @@ served_finish(trainer *t, problem *why)
     }
     const bool good =
         w->server != NULL ? served_serve(t, why) : w->done || say_goodbye(t, w, why);
-    if (good && w->server != NULL) {
-        count_gradients(t, w);
-    }
-    return good && share_result(t, w, why);
+    return good && share_result(t, w, why) && share_counts(t, w, why);
 }
 
 void

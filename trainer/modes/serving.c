@@ -75,12 +75,17 @@ fetch_shard(serving *v, uint32_t index, bool needed, problem *why)
     if (directory != NULL && !shard_file_load(directory, index, s, &found, why)) {
         return false;
     }
+    if (needed && !found && directory == NULL) {
+        return problem_fail(why,
+                            "the parameters of server %u are lost with it: there is no "
+                            "--checkpoint to take them from",
+                            index);
+    }
     if (needed && !found) {
         return problem_fail(why,
-                            "the parameters of server %u are lost: %s%s has no "
-                            "checkpoint of them",
-                            index, directory != NULL ? "--checkpoint " : "the run",
-                            directory != NULL ? directory : ", without --checkpoint,");
+                            "the parameters of server %u are lost with it: "
+                            "--checkpoint %s has none of them",
+                            index, directory);
     }
     s->saved = version_of(s);
     return true;
@@ -247,7 +252,7 @@ serve_a_little(serving *v, const places *where, problem *why)
                             rondo_status_name(status));
     }
     v->done = status == RONDO_OK;
-    return save_shards(v, file_every(v), why);
+    return save_shards(v, v->done ? 1 : file_every(v), why);
 }
 
 bool

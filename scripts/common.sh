@@ -10,7 +10,7 @@ packages=(
     clang-format-14 cppcheck valgrind
     libucx-dev libhwloc-dev libibverbs-dev
     libcmocka-dev libsodium-dev libjansson-dev zlib1g-dev libopenblas-serial-dev
-    dataset-fashion-mnist python3 python3-numpy procps iproute2
+    dataset-fashion-mnist python3 python3-numpy python3-matplotlib procps iproute2
     qemu-system-x86 busybox-static kmod cpio
     rdma-core ibverbs-providers ibverbs-utils ucx-utils
 )

@@ -20,7 +20,8 @@ typedef struct metrics {
 TRAINER_MUST_USE bool
 metrics_open(const char *path, metrics *result, problem *why);
 
-/* Of the rank that leads, in a process that has been started again: the file goes on. */
+/* Of the rank that leads, in a process that has been started again: the file goes
+ * on. */
 TRAINER_MUST_USE bool
 metrics_reopen(const char *path, metrics *result, problem *why);
 
@@ -30,7 +31,8 @@ TRAINER_MUST_USE bool
 metrics_open_beside(const char *path, const rank_record *rank, metrics *result,
                     problem *why);
 
-/* The rank that led is gone: this rank's file gets what follows. It is back: no more. */
+/* The rank that led is gone: this rank's file gets what follows. It is back: no
+ * more. */
 void
 metrics_lead(metrics *m);
 void

@@ -64,8 +64,9 @@ status_gone(status_board *s, uint32_t worker);
 void
 status_back(status_board *s, uint32_t worker);
 
-/* Images of all workers so far, as one that has done `images` in `seconds` may guess: the
- * others at the pace they told of, else at its own. Never less than the last time. */
+/* Images of all workers so far, as one that has done `images` in `seconds` may guess:
+ * the others at the pace they told of, else at its own. Never less than the last
+ * time. */
 uint64_t
 status_images(status_board *s, uint32_t worker, uint64_t images, double seconds);
 

@@ -2,8 +2,9 @@
  * with a list traceEvents, a process for each rank. Spans (spans.h) end up here.
  *
  * Each rank writes its own file as soon as its steps are over, and again at the end;
- * the one that leads then takes those that it can see into its own. Every call may be made with
- * NULL, or with a trace that was opened without a path, and then does nothing. */
+ * the one that leads then takes those that it can see into its own. Every call may be
+ * made with NULL, or with a trace that was opened without a path, and then does
+ * nothing. */
 #ifndef TRAINER_TRACE_H
 #define TRAINER_TRACE_H
 

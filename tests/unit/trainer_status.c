@@ -1,5 +1,5 @@
-/* trainer_status.c - the workers' lines of the display, on terminals of every size; what
- * workers' reports come to; spans and their shares; names of files. */
+/* trainer_status.c - the workers' lines of the display, on terminals of every size;
+ * what workers' reports come to; spans and their shares; names of files. */
 #include "trainer/files.h"
 #include "trainer/spans.h"
 #include "trainer/status.h"
@@ -19,7 +19,7 @@
 #define WORKERS_MAX 40u
 #define TEXT_BYTES  16384u
 
-/* --- reports ----------------------------------------------------------------------- */
+/* --- reports ---------------------------------------------------------------------- */
 
 static status_board
 board(uint32_t workers)
@@ -139,7 +139,7 @@ test_images_of_all(void **state)
     }
 }
 
-/* --- lines ------------------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------------------ */
 
 static status_board
 crowd(uint32_t workers)
@@ -296,7 +296,7 @@ test_what_a_line_says(void **state)
     status_free(&s);
 }
 
-/* --- spans ------------------------------------------------------------------------- */
+/* --- spans ------------------------------------------------------------------------ */
 
 static void
 linger(void)
@@ -383,7 +383,7 @@ test_a_trace_holds_the_first_steps_and_evaluations(void **state)
     trace_free(&none);
 }
 
-/* --- names of files ---------------------------------------------------------------- */
+/* --- names of files --------------------------------------------------------------- */
 
 static void
 test_names_beside(void **state)

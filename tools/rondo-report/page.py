@@ -66,14 +66,26 @@ def text_of(row, field, write):
     return "\u2013" if row[field] is None else write(row[field])
 
 
+# Of these, what a terminal has room for, under shorter headings.
+NARROW = {"name": "run", "mode": "mode", "workers": "workers", "steps": "steps",
+          "images": "images", "seconds": "seconds", "test_accuracy": "accuracy",
+          "images_per_second": "images/s", "mean_staleness": "stale", "dropped": "dropped",
+          "bytes_per_step": "bytes"}
+
+
 def plain_table(rows):
     """For a terminal."""
-    cells = [[heading for heading, _, _ in COLUMNS]]
+    wanted = dict(NARROW)
+    if all(row["name"] == row["mode"] for row in rows):
+        del wanted["mode"]
+    columns = [column for column in COLUMNS if column[1] in wanted]
+    cells = [[wanted[field] for _, field, _ in columns]]
     cells += [[text_of(row, field, write).replace("\u2009", " ").replace("\u2013", "-")
-               for _, field, write in COLUMNS] for row in rows]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(COLUMNS))]
+               for _, field, write in columns] for row in rows]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
+    words = len(wanted) - 9
     return "\n".join("  ".join(
-        cell.ljust(width) if i < 2 else cell.rjust(width)
+        cell.ljust(width) if i < words else cell.rjust(width)
         for i, (cell, width) in enumerate(zip(line, widths))).rstrip() for line in cells)
 
 

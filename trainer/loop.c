@@ -3,6 +3,7 @@
 #include "trainer.h"
 
 #include "agree.h"
+#include "checkpoint.h"
 #include "clock.h"
 #include "evaluate.h"
 #include "hash.h"
@@ -314,11 +315,16 @@ advance(trainer *t, problem *why)
         return serve(t, why);
     }
     const bool at_end = server || t->step == t->steps_end;
+    const uint64_t over = trainer_epochs_over(t);
+    const bool closes = !server && trainer_at_border(t) && t->closed < over;
+    /* At the end as it is before finish, so that a longer run can go on from it. */
+    if ((at_end || !closes) && !checkpoint_keep(t, why)) {
+        return false;
+    }
     if (at_end && !t->finished) {
         return finish(t, why);
     }
-    const uint64_t over = trainer_epochs_over(t);
-    if (!server && trainer_at_border(t) && t->closed < over) {
+    if (closes) {
         return close_epoch(t, over, why);
     }
     return at_end ? close_run(t, why) : take_step(t, why);

@@ -2,6 +2,7 @@
 #include "trainer.h"
 
 #include "agree.h"
+#include "checkpoint.h"
 #include "evaluate.h"
 #include "memory.h"
 
@@ -280,7 +281,7 @@ trainer_create(group *living, const options *o, const data_set *set, double bega
         return false;
     }
     return (t->mode->create == NULL || t->mode->create(t, why)) &&
-           trainer_reports_open(t, why);
+           (t->newcomer || checkpoint_begin(t, why)) && trainer_reports_open(t, why);
 }
 
 void

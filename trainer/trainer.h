@@ -56,6 +56,7 @@ typedef struct trainer {
     uint32_t epoch_steps; /* This worker's, of an epoch. */
     uint64_t epoch;       /* The one that `order` is of. */
     uint64_t closed;      /* Epochs that have been evaluated. */
+    uint64_t saved;       /* The step of the last checkpoint. */
     bool served;          /* A server: all workers have said goodbye. */
     bool finished;        /* The mode's finish is done. */
     bool over;

@@ -4,6 +4,7 @@
  *
  * Source: Douillard et al., "DiLoCo: distributed low-communication training of language
  * models", 2023. */
+#include "checkpoint.h"
 #include "memory.h"
 #include "modes/mode.h"
 #include "pace.h"
@@ -102,6 +103,15 @@ finish(trainer *t, problem *why)
 }
 
 static void
+list_state(trainer *t, state_list *list)
+{
+    diloco_state *state = t->mode_state;
+    state_add(list, "diloco.anchor", state->anchor, bytes_of(t));
+    state_add(list, "diloco.velocity", state->velocity, bytes_of(t));
+    state_add(list, "diloco.outer", &state->outer, sizeof state->outer);
+}
+
+static void
 release(trainer *t)
 {
     diloco_state *state = t->mode_state;
@@ -121,4 +131,5 @@ const mode_kind mode_kind_diloco = {.help = "own updates, an outer one now and t
                                     .step = step,
                                     .regroup = regroup,
                                     .finish = finish,
-                                    .free = release};
+                                    .free = release,
+                                    .state = list_state};

@@ -8,6 +8,7 @@
  *
  * Source: Lian et al., "Can decentralized algorithms outperform centralized algorithms?",
  * 2017. */
+#include "checkpoint.h"
 #include "memory.h"
 #include "modes/mode.h"
 #include "pace.h"
@@ -60,6 +61,7 @@ round_of_gossip(trainer *t, problem *why)
                            state->term, t->group->names, &terms);
     if (status == RONDO_OK) {
         span_begin(t->t.spans, SPAN_AVERAGE, state->round);
+        rondo_gossip_seek(state->gossip, state->round); /* After a checkpoint, too. */
         status = rondo_gossip_round(state->gossip, t->parameter);
         span_end(t->t.spans);
     }
@@ -100,6 +102,13 @@ finish(trainer *t, problem *why)
 }
 
 static void
+list_state(trainer *t, state_list *list)
+{
+    gossip_state *state = t->mode_state;
+    state_add(list, "gossip.round", &state->round, sizeof state->round);
+}
+
+static void
 release(trainer *t)
 {
     gossip_state *state = t->mode_state;
@@ -119,4 +128,5 @@ const mode_kind mode_kind_gossip = {.help = "means with neighbours, every step",
                                     .step = step,
                                     .regroup = regroup,
                                     .finish = finish,
-                                    .free = release};
+                                    .free = release,
+                                    .state = list_state};

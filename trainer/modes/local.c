@@ -4,6 +4,7 @@
  *
  * Sources: Stich, "Local SGD converges fast and communicates little", 2018; Lin et al.,
  * "Don't use large mini-batches, use local SGD", 2018 (sync first). */
+#include "checkpoint.h"
 #include "memory.h"
 #include "modes/mean_step.h"
 #include "pace.h"
@@ -76,6 +77,13 @@ finish(trainer *t, problem *why)
 }
 
 static void
+list_state(trainer *t, state_list *list)
+{
+    local_state *state = t->mode_state;
+    state_add(list, "local.equal", &state->equal, sizeof state->equal);
+}
+
+static void
 release(trainer *t)
 {
     local_state *state = t->mode_state;
@@ -94,4 +102,5 @@ const mode_kind mode_kind_local = {.help = "own updates, the mean now and then",
                                    .step = step,
                                    .regroup = regroup,
                                    .finish = finish,
-                                   .free = release};
+                                   .free = release,
+                                   .state = list_state};

@@ -56,5 +56,5 @@ def play(mode, workers, *options, seconds=120):
 
 def time_steps(mode, workers, steps, straggler=EXPONENTIAL, *options):
     """Times alone, nothing is computed."""
-    return play(mode, workers, "--virtual-timing", "--batch", 1, "--epochs", 1000,
-                "--steps", steps, "--log-every", 0, "--straggler", straggler, *options)
+    return play(mode, workers, "--virtual-timing", "--batch", 1, "--steps", steps,
+                "--log-every", 0, "--straggler", straggler, *options)

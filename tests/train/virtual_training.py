@@ -106,6 +106,49 @@ class Bits(unittest.TestCase):
             self.assertEqual(run.final["used"], 6 * (600 // 32) * (
                 3 if "backup" in mode else 4), mode)
 
+    def test_workers_records(self):
+        network = ["--virtual-latency", 0.001, "--virtual-bandwidth", 1e7]
+        for mode in MODES:
+            run = self.play(mode, 4, "--log-every", 7, *network)
+            whole, total = {}, run.final["seconds"]
+            for record in run.of("worker"):
+                worker = whole.setdefault(record["worker"], [0, 0, 0, 0])
+                parts = [record[name] for name in ("compute", "communicate", "wait")]
+                self.assertTrue(all(part >= 0 for part in parts), record)
+                self.assertAlmostEqual(sum(parts), record["seconds"], 6)
+                self.assertAlmostEqual(sum(record["step_seconds"]), record["seconds"], 6)
+                self.assertLessEqual(len(record["step_seconds"]), 7)
+                worker[0] += len(record["step_seconds"])
+                worker[1] += record["seconds"]
+                worker[2] += record["wait"]
+                worker[3] += record["communicate"]
+                self.assertEqual(worker[0], record["step"])
+                self.assertLessEqual(record["elapsed"], total + 1e-9)
+                # Steps follow one another without a gap.
+                self.assertAlmostEqual(worker[1], record["elapsed"], 5)
+            self.assertEqual(sorted(whole), [0, 1, 2, 3])
+            waits = sum(worker[2] for worker in whole.values())
+            sends = sum(worker[3] for worker in whole.values())
+            self.assertAlmostEqual(waits / total / 4, run.virtual["wait_share"], 6)
+            self.assertAlmostEqual(sends / total / 4, run.virtual["communicate_share"], 6)
+            self.assertGreater(sends, 0)
+
+    def test_trace(self):
+        for mode in MODES:
+            path = os.path.join(self.keeper.name, "trace.json")
+            self.play(mode, 3, "--trace", path, "--trace-steps", 5, "--virtual-latency",
+                      0.001)
+            with open(path) as file:
+                events = [e for e in json.load(file)["traceEvents"] if e["ph"] == "X"]
+            steps = [e for e in events if e["name"].startswith("step ")]
+            self.assertEqual({e["pid"] for e in steps}, {0, 1, 2}, mode)
+            for rank in range(3):
+                mine = sorted((e["ts"], e["dur"]) for e in steps if e["pid"] == rank)
+                self.assertEqual(len(mine), 5, mode)
+                self.assertAlmostEqual(mine[0][0], 0)
+                for (begin, length), (after, _) in zip(mine, mine[1:]):
+                    self.assertAlmostEqual(begin + length, after, 0)
+
     def test_hundreds_of_workers(self):
         run = play("async", 300, *self.options, "--batch", 1, "--lr", 1e-4)
         self.assertEqual(run.virtual["workers"], 300)

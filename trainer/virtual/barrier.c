@@ -14,6 +14,7 @@ typedef struct barrier {
     float *anchor;   /* Of diloco, count; */
     float *velocity; /* likewise. */
     double *clock;   /* Of each worker. */
+    world_step *now; /* Likewise: the step it is in. */
     rondo_outer_config outer;
 } barrier;
 
@@ -23,7 +24,8 @@ barrier_create(world *w, barrier *b, problem *why)
     const trainer *t = w->t;
     *b = (barrier){.w = w};
     b->clock = calloc(w->workers, sizeof *b->clock);
-    if (b->clock == NULL) {
+    b->now = calloc(w->workers, sizeof *b->now);
+    if (b->clock == NULL || b->now == NULL) {
         return problem_fail(why, "no memory for %u clocks", w->workers);
     }
     b->sum = memory_floats(w->count + 1, why);
@@ -46,6 +48,7 @@ static void
 barrier_free(barrier *b)
 {
     free(b->clock);
+    free(b->now);
     memory_free(b->sum);
     memory_free(b->anchor);
     memory_free(b->velocity);
@@ -77,11 +80,12 @@ meet(barrier *b)
     const double last = slowest(b);
     const double cost = all_reduce_seconds(w);
     for (uint32_t i = 0; i < w->workers; i++) {
-        w->worker[i].waiting += last - b->clock[i];
-        w->worker[i].sending += cost;
+        world_step *now = &b->now[i];
+        now->wait_began = b->clock[i];
+        now->wait_ended = last;
+        now->vectors = 1.0;
         b->clock[i] = last + cost;
     }
-    w->counts.vectors += w->workers;
 }
 
 /* Every worker's gradient, and their mean loss. `each` is called after one. */
@@ -92,6 +96,7 @@ compute(barrier *b, uint64_t step, after_gradient each, world_update *u, problem
 {
     world *w = b->w;
     for (uint32_t i = 0; i < w->workers; i++) {
+        const double began = b->clock[i];
         b->clock[i] += world_begin(w, i);
         const float *own = w->worker[i].own;
         const world_ask ask = {.worker = i,
@@ -104,6 +109,16 @@ compute(barrier *b, uint64_t step, after_gradient each, world_update *u, problem
         }
         u->loss += part.loss / w->workers;
         u->images += part.images;
+        b->now[i] = (world_step){.worker = i,
+                                 .began = began,
+                                 .compute_began = began,
+                                 .compute_ended = b->clock[i],
+                                 .wait_began = b->clock[i],
+                                 .wait_ended = b->clock[i],
+                                 .version = step - 1,
+                                 .staleness = own == NULL ? 0.0 : -1.0,
+                                 .images = part.images,
+                                 .loss = part.loss};
         if (!w->timing && !each(b, i, why)) {
             return false;
         }
@@ -198,6 +213,18 @@ shared(void *user)
 }
 
 static bool
+close_steps(barrier *b, problem *why)
+{
+    for (uint32_t i = 0; i < b->w->workers; i++) {
+        b->now[i].ended = b->clock[i];
+        if (!world_step_done(b->w, &b->now[i], why)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool
 run(barrier *b, problem *why)
 {
     world *w = b->w;
@@ -210,7 +237,7 @@ run(barrier *b, problem *why)
             return false;
         }
         u.time = slowest(b);
-        if (!world_updated(w, &u, why)) {
+        if (!close_steps(b, why) || !world_updated(w, &u, why)) {
             return false;
         }
     }

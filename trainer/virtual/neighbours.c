@@ -58,8 +58,9 @@ neighbours_free(neighbours *n)
 
 /* One worker's average, and when it has it. */
 static bool
-mix(neighbours *n, uint32_t worker, uint64_t round, problem *why)
+mix(neighbours *n, uint64_t round, world_step *now, problem *why)
 {
+    const uint32_t worker = now->worker;
     world *w = n->w;
     uint32_t terms = 0;
     if (rondo_gossip_terms(w->t->o->graph, w->workers, worker, round, n->term,
@@ -74,10 +75,10 @@ mix(neighbours *n, uint32_t worker, uint64_t round, problem *why)
     }
     rondo_gossip_mix(n->term, terms, n->vector, w->count, n->mixed[worker]);
     const double sending = terms > 1 ? world_transfer(w, w->vector_bytes) : 0.0;
-    w->worker[worker].waiting += last - n->ended[worker];
-    w->worker[worker].sending += sending;
-    w->counts.vectors += terms - 1;
-    n->ready[worker] = last + sending;
+    now->wait_ended = last;
+    now->ended = last + sending;
+    now->vectors = terms - 1;
+    n->ready[worker] = now->ended;
     return true;
 }
 
@@ -91,8 +92,19 @@ step_of(neighbours *n, uint32_t worker, uint64_t step, world_update *u, problem 
     const world_ask ask = {
         .worker = worker, .step = step, .parameter = one->own, .scale = world_scale(w)};
     world_part part;
-    if (!world_gradient(w, &ask, w->gradient, &part, why) ||
-        !mix(n, worker, step - 1, why)) {
+    if (!world_gradient(w, &ask, w->gradient, &part, why)) {
+        return false;
+    }
+    world_step now = {.worker = worker,
+                      .began = n->ready[worker],
+                      .compute_began = n->ready[worker],
+                      .compute_ended = n->ended[worker],
+                      .wait_began = n->ended[worker],
+                      .version = step - 1,
+                      .staleness = -1.0,
+                      .images = part.images,
+                      .loss = part.loss};
+    if (!mix(n, step - 1, &now, why) || !world_step_done(w, &now, why)) {
         return false;
     }
     u->loss += part.loss / w->workers;

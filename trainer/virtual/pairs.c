@@ -13,8 +13,8 @@
 typedef struct pairs {
     world *w;
     events next;
-    float **gradient; /* Of each worker's step, count + 1. */
-    world_part *part;
+    float **gradient; /* Of each worker's step, count + 1; */
+    world_step *now;  /* and what it is made of. */
 } pairs;
 
 static bool
@@ -23,8 +23,8 @@ pairs_create(world *w, pairs *p, problem *why)
     *p = (pairs){.w = w};
     world_set_updates(w, w->workers);
     p->gradient = calloc(w->workers, sizeof *p->gradient);
-    p->part = calloc(w->workers, sizeof *p->part);
-    if (p->gradient == NULL || p->part == NULL) {
+    p->now = calloc(w->workers, sizeof *p->now);
+    if (p->gradient == NULL || p->now == NULL) {
         return problem_fail(why, "no memory for %u workers", w->workers);
     }
     for (uint32_t i = 0; i < w->workers; i++) {
@@ -43,7 +43,7 @@ pairs_free(pairs *p)
         memory_free(p->gradient[i]);
     }
     free(p->gradient);
-    free(p->part);
+    free(p->now);
     events_free(&p->next);
 }
 
@@ -63,13 +63,24 @@ begin(pairs *p, uint32_t worker, double now, problem *why)
                            .step = one->step,
                            .parameter = one->own,
                            .scale = world_scale(w)};
-    if (!world_gradient(w, &ask, p->gradient[worker], &p->part[worker], why)) {
+    world_part part;
+    if (!world_gradient(w, &ask, p->gradient[worker], &part, why)) {
         return false;
     }
     const double sending = asks(p, worker) ? world_transfer(w, w->vector_bytes) : 0.0;
-    one->sending += sending;
-    const event end = {
-        .time = now + seconds + sending, .worker = worker, .attempt = one->step};
+    const double ended = now + seconds + sending;
+    p->now[worker] = (world_step){.worker = worker,
+                                  .began = now,
+                                  .compute_began = now,
+                                  .compute_ended = now + seconds,
+                                  .wait_began = ended,
+                                  .wait_ended = ended,
+                                  .ended = ended,
+                                  .version = one->step - 1,
+                                  .staleness = -1.0,
+                                  .images = part.images,
+                                  .loss = part.loss};
+    const event end = {.time = ended, .worker = worker, .attempt = one->step};
     return events_put(&p->next, &end, why);
 }
 
@@ -87,7 +98,8 @@ average(pairs *p, uint32_t worker)
     const float *const vector[2] = {mean, w->worker[other].own};
     rondo_gossip_mix(term, 2, vector, w->count, mean);
     memcpy(w->worker[other].own, mean, w->count * sizeof *mean);
-    w->counts.vectors += 2;
+    p->now[worker].vectors += 1.0;
+    p->now[other].vectors += 1.0;
 }
 
 static uint64_t
@@ -111,8 +123,8 @@ end(pairs *p, const event *e, problem *why)
         average(p, e->worker);
     }
     const world_update u = {.time = e->time,
-                            .loss = p->part[e->worker].loss,
-                            .images = p->part[e->worker].images,
+                            .loss = p->now[e->worker].loss,
+                            .images = p->now[e->worker].images,
                             .rate = world_rate(w),
                             .seen = world_mean,
                             .user = w};
@@ -121,7 +133,7 @@ end(pairs *p, const event *e, problem *why)
     }
     w->counts.gradients.used++;
     world_note_spread(w, apart(w));
-    return world_updated(w, &u, why) &&
+    return world_step_done(w, &p->now[e->worker], why) && world_updated(w, &u, why) &&
            (world_done(w) || begin(p, e->worker, e->time, why));
 }
 

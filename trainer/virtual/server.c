@@ -14,6 +14,7 @@ typedef struct server_worker {
     uint64_t pushed;    /* The last number. */
     uint64_t attempt;   /* Events of others are of steps that it has given up. */
     double stopped;     /* Since when it waits. */
+    world_step now;     /* What its step is made of. */
 } server_worker;
 
 typedef struct server {
@@ -140,9 +141,15 @@ begin(server *s, uint32_t worker, double now, problem *why)
     server_worker *one = &s->worker[worker];
     one->step = s->by_version ? one->from->version + 1 : one->pushed + 1;
     const double seconds = world_begin(w, worker);
-    w->worker[worker].sending += s->transfer;
-    w->counts.vectors++;
-    const event arrival = {.time = now + s->transfer + seconds + s->transfer,
+    const double computes = now + s->transfer;
+    one->now = (world_step){.worker = worker,
+                            .began = now,
+                            .compute_began = computes,
+                            .compute_ended = computes + seconds,
+                            .version = one->from->version,
+                            .staleness = -1.0,
+                            .vectors = 1.0};
+    const event arrival = {.time = one->now.compute_ended + s->transfer,
                            .worker = worker,
                            .attempt = ++one->attempt};
     return events_put(&s->next, &arrival, why);
@@ -153,9 +160,35 @@ static void
 stop(server *s, uint32_t worker, double now)
 {
     server_worker *one = &s->worker[worker];
-    versions_drop(&s->copies, one->from);
-    one->from = NULL;
-    one->stopped = now;
+    if (one->from != NULL) {
+        versions_drop(&s->copies, one->from);
+        one->from = NULL;
+        one->stopped = now;
+    }
+}
+
+static double
+earlier(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+/* Its step is over: it has the next parameters, or the run ends. It may have given the
+ * step up anywhere. */
+static bool
+close_step(server *s, uint32_t worker, double now, problem *why)
+{
+    const server_worker *one = &s->worker[worker];
+    world_step step = one->now;
+    if (one->attempt == 0) {
+        return true; /* There was none yet. */
+    }
+    step.compute_began = earlier(step.compute_began, one->stopped);
+    step.compute_ended = earlier(step.compute_ended, one->stopped);
+    step.wait_began = one->stopped;
+    step.wait_ended = now;
+    step.ended = now;
+    return world_step_done(s->w, &step, why);
 }
 
 static bool
@@ -174,6 +207,9 @@ pull(server *s, uint32_t worker, double now, problem *why)
     if (status != RONDO_OK) {
         return problem_fail(why, "worker %u pulls: %s", worker, rondo_error_text());
     }
+    if (!close_step(s, worker, now, why)) {
+        return false;
+    }
     one->from = versions_take(&s->copies, version, parameters, why);
     return one->from != NULL && begin(s, worker, now, why);
 }
@@ -188,10 +224,7 @@ pull_again(server *s, uint32_t but, bool all, double now, problem *why)
         if (i == but || (!waits && !all)) {
             continue;
         }
-        if (waits) {
-            s->w->worker[i].waiting += now - s->worker[i].stopped;
-            s->waiting--;
-        }
+        s->waiting -= waits ? 1 : 0;
         if (!pull(s, i, now, why)) {
             return false;
         }
@@ -248,6 +281,9 @@ push(server *s, uint32_t worker, rondo_push_outcome *outcome, problem *why)
         return false;
     }
     one->pushed = one->step;
+    one->now.staleness = late ? -1.0 : (double)(s->w->updates - version);
+    one->now.images = late ? 0 : part.images;
+    one->now.loss = part.loss;
     if (rondo_shard_push(s->shard, worker, one->step, version, (double)part.images,
                          s->w->gradient, outcome) != RONDO_OK) {
         return problem_fail(why, "worker %u pushes: %s", worker, rondo_error_text());
@@ -283,8 +319,7 @@ arrive(server *s, const event *e, problem *why)
     if (e->attempt != s->worker[e->worker].attempt) {
         return true; /* Given up. */
     }
-    s->w->worker[e->worker].sending += s->transfer;
-    s->w->counts.vectors++;
+    s->worker[e->worker].now.vectors += 1.0;
     if (!push(s, e->worker, &outcome, why)) {
         return false;
     }
@@ -319,11 +354,10 @@ run(server *s, problem *why)
         }
     }
     for (uint32_t i = 0; i < w->workers; i++) {
-        const server_worker *one = &s->worker[i];
-        if (one->from == NULL) {
-            w->worker[i].waiting += w->now - one->stopped;
-        } else {
-            w->counts.staleness_open += w->updates - one->from->version;
+        const version_copy *from = s->worker[i].from;
+        w->counts.staleness_open += from != NULL ? w->updates - from->version : 0;
+        if (from == NULL && !close_step(s, i, w->now, why)) {
+            return false;
         }
     }
     return true;

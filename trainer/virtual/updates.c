@@ -7,6 +7,7 @@
 #include "hash.h"
 
 #include <math.h>
+#include <stdio.h>
 
 void
 world_set_updates(world *w, uint32_t in_a_step)
@@ -111,7 +112,9 @@ close_epoch(world *w, const world_update *u, problem *why)
     w->last = r;
     w->epoch_loss = 0.0;
     w->epoch_updates = 0;
-    progress_epoch(&t->progress, &r);
+    if (!w->timing) {
+        progress_epoch(&t->progress, &r);
+    }
     return metrics_epoch(&t->metrics, &r, why);
 }
 
@@ -194,6 +197,24 @@ fill_in_counts(const world *w, virtual_record *r)
     r->staleness_open = c->staleness_open;
 }
 
+/* What a virtual run is for. */
+static void
+print_times(const world *w, const virtual_record *v)
+{
+    if (w->t->o->quiet && !w->timing) {
+        return;
+    }
+    (void)printf("virtual time %.2f s: %.2f ms from update to update (median %.2f, "
+                 "99 %% within %.2f), %.1f %% waiting",
+                 w->now, 1e3 * v->update_mean, 1e3 * v->update_p50, 1e3 * v->update_p99,
+                 100.0 * v->wait_share);
+    if (v->staleness_largest > 0) {
+        (void)printf(", staleness %.2f, at most %llu", v->staleness_mean,
+                     (unsigned long long)v->staleness_largest);
+    }
+    (void)printf("\n");
+}
+
 bool
 world_finish(world *w, problem *why)
 {
@@ -215,9 +236,12 @@ world_finish(world *w, problem *why)
                             .hash = w->last.hash.value,
                             .gradients = c->gradients,
                             .virtual_time = &v};
-    if (!metrics_final(&t->metrics, &t->run, &r, why)) {
+    if (!world_finish_steps(w, why) || !metrics_final(&t->metrics, &t->run, &r, why)) {
         return false;
     }
-    progress_final(&t->progress, &r);
+    if (!w->timing) {
+        progress_final(&t->progress, &r);
+    }
+    print_times(w, &v);
     return true;
 }

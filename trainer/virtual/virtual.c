@@ -81,8 +81,12 @@ prepare(trainer *t, ranks *all, problem *why)
     if (!trainer_prepare(t, &plan, fingerprint, why)) {
         return false;
     }
+    if (o->virtual_timing_only && o->steps > 0) {
+        t->steps_end = o->steps; /* There are no images to run out of. */
+    }
     model_initialise(&t->net, o->seed, t->parameter);
     t->progress = progress_create(&t->run, NULL, true);
+    t->trace = trace_open(o->trace, o->trace_steps, &(trace_owner){.leads = true});
     return metrics_open(o->metrics, &t->metrics, why) &&
            metrics_run(&t->metrics, &t->run, why);
 }

@@ -60,7 +60,7 @@ world_create(trainer *t, bool own, world *w, problem *why)
             return false;
         }
     }
-    return w->seen != NULL;
+    return w->seen != NULL && world_create_steps(w, why);
 }
 
 void
@@ -69,6 +69,7 @@ world_free(world *w)
     for (uint32_t i = 0; w->worker != NULL && i < w->workers; i++) {
         memory_free(w->worker[i].own);
         optimiser_free(&w->worker[i].descent);
+        free(w->worker[i].step_seconds);
     }
     free(w->worker);
     w->worker = NULL;

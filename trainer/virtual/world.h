@@ -19,10 +19,15 @@
 
 typedef struct world_worker {
     uint64_t step;  /* Steps it has begun. */
-    double waiting; /* Seconds, so far, */
-    double sending; /* and of these for vectors to arrive. */
+    double waiting; /* Seconds, so far. */
+    double sending; /* Seconds for vectors to arrive, so far. */
     float *own;     /* Parameters, where each worker has its own; else NULL. */
     optimiser descent;
+    /* Since its last record: */
+    worker_record record;
+    double *step_seconds; /* NULL: there are no records. */
+    double staleness;     /* Sum, over so many: */
+    uint64_t stale;
 } world_worker;
 
 /* Gradients: started = used + dropped + those that were given up on the way. */
@@ -78,6 +83,32 @@ world_set_updates(world *w, uint32_t in_a_step);
 /* Seconds that this step takes; begins it. */
 double
 world_begin(world *w, uint32_t worker);
+
+/* What a step was made of: began <= compute_began <= ... <= ended. What is neither
+ * computing nor waiting is sending. */
+typedef struct world_step {
+    uint32_t worker;
+    double began;
+    double compute_began;
+    double compute_ended;
+    double wait_began;
+    double wait_ended;
+    double ended;
+    uint64_t version; /* That it computed from. */
+    double staleness; /* Negative: there is no such thing. */
+    uint64_t images;
+    double loss;
+    double vectors; /* Sent and received. */
+} world_step;
+
+/* A worker's step is over. Its records hold --log-every of them. */
+TRAINER_MUST_USE bool
+world_step_done(world *w, const world_step *s, problem *why);
+/* For world_create and world_finish. */
+TRAINER_MUST_USE bool
+world_create_steps(world *w, problem *why);
+TRAINER_MUST_USE bool
+world_finish_steps(world *w, problem *why);
 
 /* Seconds that so many bytes are on their way. */
 double

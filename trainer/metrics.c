@@ -22,8 +22,14 @@ static bool
 open_file(metrics *m, problem *why)
 {
     m->file = fopen(m->path, m->rank.returned ? "a" : "w");
-    return m->file != NULL ||
-           problem_fail(why, "--metrics %s: %s", m->path, strerror(errno));
+    if (m->file == NULL) {
+        return problem_fail(why, "--metrics %s: %s", m->path, strerror(errno));
+    }
+    /* Where there is nothing to go on with, it begins after all. */
+    if (fseeko(m->file, 0, SEEK_END) != 0 || ftello(m->file) <= 0) {
+        m->rank.returned = false;
+    }
+    return true;
 }
 
 static bool

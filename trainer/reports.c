@@ -78,8 +78,9 @@ trainer_reports_open(trainer *t, problem *why)
     }
     t->run.started = started;
     t->run.servers = (uint32_t)o->servers;
+    /* After a checkpoint the files go on, as after a return. */
     const rank_record rank = {
-        .rank = name, .started = started, .returned = o->returning};
+        .rank = name, .started = started, .returned = o->returning || t->saved > 0};
     if (!open_metrics(t, &rank, why) || !status_create(t->workers, &t->status, why) ||
         !trainer_reports_bind(t, why)) {
         return false;

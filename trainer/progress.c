@@ -75,8 +75,10 @@ images_second(const progress *p, double mine)
     uint32_t known = 0;
     const status_board *s = p->status;
     for (uint32_t i = 0; s != NULL && i < s->workers; i++) {
-        sum += status_rates_of(&s->worker[i]).images_second;
-        known += s->worker[i].known;
+        const status_worker *w = &s->worker[i];
+        const bool works = w->known && !w->gone && w->last.finished == 0;
+        sum += works ? status_rates_of(w).images_second : 0.0;
+        known += works;
     }
     return known > 1 ? sum : mine;
 }

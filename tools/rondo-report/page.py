@@ -101,9 +101,9 @@ def comparison(rows):
             kind = ' class="word"' if field == "mode" else ""
             body += f"<td{kind}>{html.escape(text_of(row, field, write))}</td>"
         body += "</tr>\n"
-    return (f'<div class="scroll"><table id="comparison"><caption>A dash: not known, or '
-            f"there is no such thing in this mode.</caption>\n<thead><tr>{head}</tr></thead>"
-            f"\n<tbody>\n{body}</tbody></table></div>")
+    return ('<div class="scroll" role="region" aria-label="Runs" tabindex="0">'
+            '<table id="comparison"><caption>A dash: not known, or there is no such thing '
+            f"in this mode.</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>")
 
 
 def settings(runs, differences):
@@ -114,7 +114,8 @@ def settings(runs, differences):
         f'<tr><th scope="row">{html.escape(name)}</th>' + "".join(
             f"<td>{html.escape(str(value))}</td>" for value in values) + "</tr>\n"
         for name, values in differences)
-    return ('<h2>Settings that differ</h2>\n<div class="scroll"><table id="settings"><thead>'
+    return ('<h2>Settings that differ</h2>\n<div class="scroll" role="region" '
+            'aria-label="Settings" tabindex="0"><table id="settings"><thead>'
             f'<tr><th scope="col">setting</th>{head}</tr></thead>\n<tbody>{body}</tbody>'
             "</table></div>")
 

@@ -8,13 +8,14 @@ import math
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
-from launching import Job, program  # noqa: E402
+from launching import Job, marked, program  # noqa: E402
 from training import small_data  # noqa: E402
 
 sys.path.insert(0, os.path.join(os.environ["RONDO_SOURCE"], "tools/rondo-report"))
@@ -334,6 +335,50 @@ class Real(unittest.TestCase):
         for row, text in zip(rows, lines[1:]):
             self.assertTrue(text.startswith(row[0]))
             self.assertIn(row[7], text)
+
+
+class Death(unittest.TestCase):
+    def setUp(self):
+        self.keeper = tempfile.TemporaryDirectory()
+        self.folder = pathlib.Path(self.keeper.name)
+        self.data = small_data(self.folder / "data")
+
+    def tearDown(self):
+        self.keeper.cleanup()
+
+    def kill(self, job, rank):
+        for pid in marked(job.mark):
+            variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            name = pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+            if name == "rondo-train" and f"RANK={rank}".encode() in variables:
+                os.kill(pid, signal.SIGKILL)
+                return
+        self.fail(f"rank {rank} is not there")
+
+    def test_what_the_first_worker_had_told_is_there_and_the_next_goes_on(self):
+        path = self.folder / "run.jsonl"
+        job = Job("-n", 3, "--grace", 50, "--", program("rondo-train"), "--mode", "async",
+                  "--metrics", path, "--log-every", 10, "--epochs", 20, "--global-batch",
+                  60, "--steps", 150, "--straggler", "fixed:base=10", "--data", self.data)
+        job.wait_for(lambda: path.exists() and '"step":40' in path.read_text())
+        self.kill(job, 1)
+        self.assertNotEqual(job.finish(60), 0)  # rondo-run tells of the death.
+        self.assertNotIn('"event":"final"', path.read_text())
+        row, = json.loads(report("--json", path).stdout)["runs"]
+        self.assertTrue(row["finished"])
+        self.assertEqual(row["steps"], 150)
+        page = self.folder / "page.html"
+        report(path, "-o", page)
+        shares = [a["aria-label"] for a in Page(page.read_text()).of("figure")
+                  if a["id"].startswith("shares")]
+        self.assertEqual(len(shares), 1)
+        workers = {r["worker"]: r["step"] for file in self.folder.glob("run*.jsonl")
+                   for r in map(json.loads, file.read_text().split("\n")[:-1])
+                   if r["event"] == "worker"}
+        self.assertEqual(set(workers), {0, 1})
+        self.assertGreaterEqual(workers[0], 40)
+        self.assertLess(workers[0], 150)
+        self.assertEqual(workers[1], 150)
 
 
 class Compare(unittest.TestCase):

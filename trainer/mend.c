@@ -19,6 +19,8 @@ typedef struct roll {
     uint64_t step;
     uint64_t closed;
     uint64_t finished;
+    uint64_t images;
+    uint64_t reports;
 } roll;
 
 /* What they come to. */
@@ -26,6 +28,7 @@ typedef struct roll_sum {
     uint64_t settings; /* Of the rank that is furthest. */
     uint64_t closed;   /* The fewest. */
     bool finished;     /* All have. */
+    uint64_t images;   /* Of the rank that is furthest. */
 } roll_sum;
 
 static void
@@ -46,8 +49,32 @@ add_up(trainer *t, const roll *of, roll_sum *sum)
             t->furthest = rank;
             t->furthest_step = r->step;
             sum->settings = r->settings;
+            sum->images = r->images;
             found = true;
         }
+    }
+}
+
+/* Whoever reports goes on to; if it is gone, the lowest worker that knows the run. */
+static void
+choose_reporter(trainer *t, const roll *of)
+{
+    uint32_t chosen = UINT32_MAX;
+    bool reports = false;
+    for (uint32_t rank = t->all->count; rank-- > 0;) {
+        const bool knows =
+            t->group->name_of[rank] >= t->o->servers && of[rank].newcomer == 0;
+        if (of[rank].reports != 0 || (knows && !reports)) {
+            chosen = rank;
+            reports = of[rank].reports != 0;
+        }
+    }
+    const bool did_report = t->reports;
+    t->reporter = chosen < t->all->count ? chosen : 0;
+    t->reports = t->reporter == t->all->rank;
+    if (t->reports && !did_report) {
+        metrics_lead(&t->metrics);
+        t->progress = progress_create(&t->run, &t->status, true);
     }
 }
 
@@ -58,7 +85,9 @@ call_roll(trainer *t, roll_sum *sum, problem *why)
                        .newcomer = t->newcomer,
                        .step = t->worker == NO_WORKER ? 0 : t->step,
                        .closed = t->worker == NO_WORKER ? UINT64_MAX : t->closed,
-                       .finished = t->finished};
+                       .finished = t->finished,
+                       .images = t->images,
+                       .reports = t->reports};
     roll *all = calloc(t->all->count, sizeof *all);
     if (all == NULL) {
         return problem_fail(why, "no memory for %u ranks", t->all->count);
@@ -66,6 +95,7 @@ call_roll(trainer *t, roll_sum *sum, problem *why)
     const bool good = ranks_gather(t->all, &mine, sizeof mine, all, why);
     if (good) {
         add_up(t, all, sum);
+        choose_reporter(t, all);
     }
     free(all);
     if (good && t->newcomer && sum->settings != mine.settings) {
@@ -101,35 +131,26 @@ fit_tape(trainer *t, problem *why)
 /* All go on from the same step, or each from its own; and what of the last epoch is
  * still to be done is done by all. */
 static void
-align(trainer *t, uint64_t closed)
+align(trainer *t, const roll_sum *sum)
 {
     const bool together = has(t, MODE_LOCKSTEP);
     if (together || (t->newcomer && !has(t, MODE_SERVERS))) {
         t->step = t->furthest_step;
     }
+    if (together) {
+        t->images = sum->images;
+    }
     if (t->worker != NO_WORKER && (together || t->newcomer)) {
         const uint64_t over = trainer_epochs_over(t);
-        const bool open = together && trainer_at_border(t) && closed < over;
+        const bool open = together && trainer_at_border(t) && sum->closed < over;
         t->closed = open ? over - 1 : over;
-    }
-}
-
-/* The lowest living worker tells what happens. */
-static void
-take_over(trainer *t, bool did_report)
-{
-    if (t->reports && !did_report) {
-        metrics_lead(&t->metrics);
-        t->progress = progress_create(&t->run, &t->status, true);
     }
 }
 
 bool
 trainer_settle_down(trainer *t, problem *why)
 {
-    const bool did_report = t->reports;
     roll_sum sum;
-    trainer_place(t);
     if (!call_roll(t, &sum, why) || !fit_tape(t, why)) {
         return false;
     }
@@ -139,10 +160,10 @@ trainer_settle_down(trainer *t, problem *why)
         if (t->mode->regroup != NULL && !t->mode->regroup(t, why)) {
             return false;
         }
+        group_settled(t->group);
     }
-    align(t, sum.closed);
+    align(t, &sum);
     t->newcomer = false;
-    take_over(t, did_report);
     return trainer_reports_bind(t, why);
 }
 
@@ -157,12 +178,16 @@ trainer_mend(trainer *t, problem *why)
         const bool renewal =
             has(t, MODE_LOCKSTEP) ? t->renewal : group_renewal_due(t->group);
         t->renewal = false;
+        if (!renewal && !(survives && group_broken(t->group))) {
+            return false;
+        }
+        if (t->mode->part != NULL) {
+            t->mode->part(t);
+        }
         if (renewal) {
             good = group_renew(t->group, &more);
-        } else if (survives && group_broken(t->group)) {
-            good = group_recover(t->group, &more);
         } else {
-            return false;
+            good = group_recover(t->group, &more);
         }
         if (good && trainer_settle_down(t, &more)) {
             return true;

@@ -19,18 +19,6 @@ agree_start(const trainer *t, double *started, problem *why)
     return true;
 }
 
-/* The rank in t->all that draws: see trainer.reports. */
-static uint32_t
-drawer(const trainer *t)
-{
-    const group *g = t->group;
-    uint32_t first = t->run.servers;
-    while (g->rank_of[first] == UINT32_MAX && first + 1 < g->names) {
-        first++;
-    }
-    return g->rank_of[first];
-}
-
 /* Who lives, by the names of ranks. */
 static void
 mark_living(trainer *t)
@@ -53,7 +41,7 @@ trainer_reports_bind(trainer *t, problem *why)
         metrics_follow(&t->metrics);
         progress_stop(&t->progress);
     }
-    return status_bind(&t->status, t->all, drawer(t), why);
+    return status_bind(&t->status, t->all, t->reporter, why);
 }
 
 static bool

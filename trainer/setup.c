@@ -241,17 +241,16 @@ share_parameters(trainer *t, problem *why)
     return ranks_share(t->all, t->parameter, t->net.parameters, why);
 }
 
-void
-trainer_place(trainer *t)
+/* Who this rank is. */
+static void
+place(trainer *t)
 {
-    const group *g = t->group;
     const uint32_t servers = (uint32_t)t->o->servers;
-    t->worker = g->name >= servers ? g->name - servers : NO_WORKER;
-    uint32_t first = servers;
-    while (g->rank_of[first] == UINT32_MAX && first + 1 < g->names) {
-        first++;
-    }
-    t->reports = g->name == first;
+    const uint32_t name = t->group->name;
+    t->worker = name >= servers ? name - servers : NO_WORKER;
+    /* One that has returned is told by the others. */
+    t->reporter = t->newcomer ? 0 : servers;
+    t->reports = !t->newcomer && name == servers;
 }
 
 bool
@@ -273,7 +272,7 @@ trainer_create(group *living, const options *o, const data_set *set, double bega
         !trainer_plan(o, living->names, &plan, why)) {
         return false;
     }
-    trainer_place(t);
+    place(t);
     if (!trainer_prepare(t, &plan, fingerprint, why)) {
         return false;
     }

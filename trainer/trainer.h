@@ -28,11 +28,12 @@ typedef struct epoch_sums {
 } epoch_sums;
 
 typedef struct trainer {
-    group *group;     /* The living. */
-    const ranks *all; /* group->all */
-    uint32_t worker;  /* This rank's number among the workers, or NO_WORKER. */
-    uint32_t workers; /* Numbers of workers, the living and the others. */
-    bool reports;     /* Writes metrics and progress: the lowest living worker. */
+    group *group;      /* The living. */
+    const ranks *all;  /* group->all */
+    uint32_t worker;   /* This rank's number among the workers, or NO_WORKER. */
+    uint32_t workers;  /* Numbers of workers, the living and the others. */
+    bool reports;      /* Writes metrics and progress: at first the lowest worker, */
+    uint32_t reporter; /* then whoever takes over from it. In all. */
     const options *o;
     const data_set *set;
     double began; /* When the program did; clock_seconds. */
@@ -114,10 +115,6 @@ trainer_free(trainer *t);
 /* All epochs, up to the last record. */
 TRAINER_MUST_USE bool
 trainer_run(trainer *t, problem *why);
-
-/* Who this rank is among those that live: worker, reports. */
-void
-trainer_place(trainer *t);
 
 /* How many epochs have all their steps; whether one has just got its last. */
 uint64_t

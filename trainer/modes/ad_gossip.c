@@ -116,13 +116,18 @@ step(trainer *t, mode_step *s, problem *why)
     return true;
 }
 
-/* As in gossip. */
-static bool
-regroup(trainer *t, problem *why)
+static void
+part(trainer *t)
 {
     pairs_state *state = t->mode_state;
     rondo_pairs_destroy(state->pairs);
     state->pairs = NULL;
+}
+
+/* As in gossip. */
+static bool
+regroup(trainer *t, problem *why)
+{
     /* The mean first: nobody averages in pairs before all have it. */
     return (!t->has_newcomers || trainer_average(t, NULL, why)) && open_pairs(t, why);
 }
@@ -156,6 +161,7 @@ const mode_kind mode_kind_ad_gossip = {.help = "means in pairs, at any time",
                                        .traits = MODE_SURVIVES | MODE_REJOIN,
                                        .create = create,
                                        .step = step,
+                                       .part = part,
                                        .regroup = regroup,
                                        .finish = finish,
                                        .free = release};

@@ -8,7 +8,6 @@
  *
  * Source: Lian et al., "Can decentralized algorithms outperform centralized algorithms?",
  * 2017. */
-#include "checkpoint.h"
 #include "memory.h"
 #include "modes/mode.h"
 #include "pace.h"
@@ -20,7 +19,6 @@ typedef struct gossip_state {
     rondo_gossip *gossip;
     rondo_gossip_term *term; /* As many as ranks at the start. */
     float *gradient;
-    uint64_t round;
 } gossip_state;
 
 static bool
@@ -29,7 +27,6 @@ open_gossip(trainer *t, problem *why)
     gossip_state *state = t->mode_state;
     rondo_gossip_destroy(state->gossip);
     state->gossip = NULL;
-    state->round = 0;
     const rondo_status status = rondo_gossip_create(t->all->comm, t->o->graph,
                                                     t->net.parameters, &state->gossip);
     return status == RONDO_OK || ranks_fail(t->all, status, "planning gossip", why);
@@ -57,18 +54,18 @@ round_of_gossip(trainer *t, problem *why)
     gossip_state *state = t->mode_state;
     uint32_t terms = 0;
     rondo_status status =
-        rondo_gossip_terms(t->o->graph, t->all->count, t->all->rank, state->round,
+        rondo_gossip_terms(t->o->graph, t->all->count, t->all->rank, t->step,
                            state->term, t->group->names, &terms);
     if (status == RONDO_OK) {
-        span_begin(t->t.spans, SPAN_AVERAGE, state->round);
-        rondo_gossip_seek(state->gossip, state->round); /* After a checkpoint, too. */
+        span_begin(t->t.spans, SPAN_AVERAGE, t->step);
+        rondo_gossip_seek(state->gossip, t->step);
+        rondo_gossip_seek(state->gossip, t->step); /* After a checkpoint, too. */
         status = rondo_gossip_round(state->gossip, t->parameter);
         span_end(t->t.spans);
     }
     if (status != RONDO_OK) {
         return ranks_fail(t->all, status, "averaging with neighbours", why);
     }
-    state->round++;
     trainer_sent(t, (double)(terms - 1) * (double)t->net.parameters * sizeof(float));
     return true;
 }
@@ -87,6 +84,14 @@ step(trainer *t, mode_step *s, problem *why)
     return true;
 }
 
+static void
+part(trainer *t)
+{
+    gossip_state *state = t->mode_state;
+    rondo_gossip_destroy(state->gossip);
+    state->gossip = NULL;
+}
+
 /* Ranks go on with what they have; one that has come back takes the mean, as do then
  * all. */
 static bool
@@ -99,13 +104,6 @@ static bool
 finish(trainer *t, problem *why)
 {
     return trainer_average(t, NULL, why);
-}
-
-static void
-list_state(trainer *t, state_list *list)
-{
-    gossip_state *state = t->mode_state;
-    state_add(list, "gossip.round", &state->round, sizeof state->round);
 }
 
 static void
@@ -126,7 +124,7 @@ const mode_kind mode_kind_gossip = {.help = "means with neighbours, every step",
                                         MODE_LOCKSTEP | MODE_SURVIVES | MODE_REJOIN,
                                     .create = create,
                                     .step = step,
+                                    .part = part,
                                     .regroup = regroup,
                                     .finish = finish,
-                                    .free = release,
-                                    .state = list_state};
+                                    .free = release};

@@ -55,6 +55,13 @@ step(trainer *t, mode_step *s, problem *why)
     return trainer_average(t, &s->loss, why);
 }
 
+static void
+part(trainer *t)
+{
+    local_state *state = t->mode_state;
+    mean_step_free(&state->first);
+}
+
 /* In a new group the mean of whatever the ranks have; one that has come back has
  * nothing. */
 static bool
@@ -65,7 +72,6 @@ regroup(trainer *t, problem *why)
     if (t->furthest_step < t->o->local_from) {
         return mean_step_regroup(&state->first, t, why);
     }
-    mean_step_free(&state->first);
     return trainer_average(t, NULL, why);
 }
 
@@ -100,6 +106,7 @@ const mode_kind mode_kind_local = {.help = "own updates, the mean now and then",
                                        MODE_LOCKSTEP | MODE_SURVIVES | MODE_REJOIN,
                                    .create = create,
                                    .step = step,
+                                   .part = part,
                                    .regroup = regroup,
                                    .finish = finish,
                                    .free = release,

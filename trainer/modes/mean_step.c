@@ -93,6 +93,5 @@ mean_step_do(mean_step *m, trainer *t, mode_step *s, problem *why)
 bool
 mean_step_regroup(mean_step *m, trainer *t, problem *why)
 {
-    mean_step_free(m);
     return trainer_adopt(t, why) && mean_step_create(t, m, why);
 }

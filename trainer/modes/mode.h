@@ -45,6 +45,9 @@ typedef struct mode_kind {
     bool (*serve)(struct trainer *t, problem *why);
     /* Before t->parameter is evaluated or saved: what is to be seen of it. */
     bool (*settle)(struct trainer *t, problem *why);
+    /* Before the communicator goes, because a rank has died or one is back: lets go of
+     * all that stands on it. May be called twice; then comes regroup, or the end. */
+    void (*part)(struct trainer *t);
     /* After a rank has died or joined, t->group being new already: go on. Collective;
      * newcomers get here what they lack. t->step is set by the caller in lockstep, and
      * for a newcomer of a mode without servers. */

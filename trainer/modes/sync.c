@@ -22,6 +22,12 @@ step(trainer *t, mode_step *s, problem *why)
     return mean_step_do(t->mode_state, t, s, why);
 }
 
+static void
+part(trainer *t)
+{
+    mean_step_free(t->mode_state);
+}
+
 static bool
 regroup(trainer *t, problem *why)
 {
@@ -43,5 +49,6 @@ const mode_kind mode_kind_sync = {.help = "the mean gradient, every step",
                                   .traits = MODE_EQUAL | MODE_LOCKSTEP | MODE_REJOIN,
                                   .create = create,
                                   .step = step,
+                                  .part = part,
                                   .regroup = regroup,
                                   .free = release};

@@ -4,61 +4,16 @@
 
 #include "api/create.h"
 #include "api/part.h"
+#include "api/parting.h"
 #include "api/request.h"
 #include "base/alloc.h"
 #include "base/config.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "control/agreement.h"
-
-/* How long a look at the board is put off: at first, and where it takes longer. */
-#define SOON_NS    (RONDO_NS_PER_MS / 10)
-#define LATER_NS   RONDO_NS_PER_MS
-#define PATIENT_NS (50 * RONDO_NS_PER_MS)
 
 /* How long after the deadline a rank on another host waits for what was decided. */
 #define GRACE_NS (UINT64_C(2) * RONDO_NS_PER_S)
-
-/* Attempts whose shared memory may come too late. */
-#define MISSED_MAX 8
-
-/* One call. */
-typedef struct parting {
-    rondo_comm *comm;
-    uint64_t began_ns;
-    uint64_t deadline_ns;
-    bool decides; /* my board is that of rank 0's host */
-    uint32_t attempt;
-    uint64_t *bits; /* of the members */
-    uint32_t *members;
-    uint32_t nmembers;
-    rondo_comm *made;
-    rondo_status why; /* the attempt failed for me; RONDO_OK: it did not */
-    char text[RONDO_ERROR_TEXT_MAX];
-    rondo_segment_spec missed[MISSED_MAX];
-    uint32_t nmissed;
-} parting;
-
-static bool
-is_absent(const rondo_comm *comm, uint32_t rank)
-{
-    const rondo_presence presence = rondo_board_presence(&comm->board, rank);
-
-    return presence == RONDO_LEFT || presence == RONDO_GONE;
-}
-
-static void
-pause_shortly(const parting *self)
-{
-    const bool soon = rondo_now_ns() < self->began_ns + PATIENT_NS;
-
-    rondo_segment_wait(self->comm->service, soon ? SOON_NS : LATER_NS);
-}
-
-static double
-waited_s(const parting *self)
-{
-    return (double)(rondo_now_ns() - self->began_ns) / 1e9;
-}
 
 /* Everybody must come here, so nobody may wait in `comm` any more. */
 static void
@@ -76,172 +31,8 @@ stop_using(rondo_comm *comm)
     rondo_requests_fail(comm);
 }
 
-/* Whether some rank on a host other than rank 0's is still there. */
-static bool
-somebody_elsewhere(const rondo_comm *comm)
-{
-    for (uint32_t rank = 0; rank < comm->nranks; rank++) {
-        if (!rondo_hosts_together(&comm->hosts, rank, 0) && !is_absent(comm, rank)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The links between hosts are a star around rank 0's process, one to the leader of each
- * host. Without the way to it, nobody can know who lives elsewhere. */
 static rondo_status
-check_way(const parting *self)
-{
-    const rondo_comm *const comm = self->comm;
-    const uint32_t leader = comm->hosts.local[0];
-    const bool hubless = comm->hosts.count > 1 && is_absent(comm, 0) &&
-                         (!self->decides || somebody_elsewhere(comm));
-
-    if (!hubless && (self->decides || !is_absent(comm, leader))) {
-        return RONDO_OK;
-    }
-    const uint32_t gone = hubless ? 0 : leader;
-    return rondo_error(RONDO_ERR_PEER,
-                       "rank %u (process %u on %s) is gone, and the links to other "
-                       "hosts ended with it: their ranks cannot be reached any more",
-                       gone, comm->addresses[gone].pid, comm->hosts.names[gone]);
-}
-
-static void
-enter(parting *self, uint32_t attempt)
-{
-    self->attempt = attempt;
-    if (rondo_agreement_entered(&self->comm->board, self->comm->rank, attempt)) {
-        return;
-    }
-    rondo_agreement_enter(&self->comm->board, attempt);
-    rondo_comm_links_news(self->comm);
-}
-
-static void
-quit(parting *self)
-{
-    rondo_agreement_quit(&self->comm->board, self->attempt);
-    rondo_comm_links_news(self->comm);
-}
-
-/* The deadline has come before all others have. */
-static rondo_status
-name_late(const parting *self)
-{
-    const rondo_comm *const comm = self->comm;
-    char names[320] = "";
-    size_t used = 0;
-    uint32_t count = 0;
-
-    for (uint32_t rank = 0; rank < comm->nranks; rank++) {
-        if (is_absent(comm, rank) ||
-            rondo_agreement_entered(&comm->board, rank, self->attempt)) {
-            continue;
-        }
-        if (used < sizeof names - 40) {
-            used += (size_t)snprintf(names + used, sizeof names - used,
-                                     "%srank %u (process %u)", used == 0 ? "" : ", ",
-                                     rank, comm->addresses[rank].pid);
-        }
-        count++;
-    }
-    return rondo_error(RONDO_ERR_TIMEOUT, "no end after %.1f s: %s%s", waited_s(self),
-                       count == 0 ? "rank 0's host is late" : names,
-                       count == 0   ? ""
-                       : count == 1 ? " is alive but has not called it"
-                                    : " are alive but have not called it");
-}
-
-/* All others have come or will not any more: these go on. */
-static bool
-propose(parting *self)
-{
-    rondo_comm *const comm = self->comm;
-
-    if (!self->decides) {
-        return false;
-    }
-    memset(self->bits, 0, rondo_agreement_words(comm->nranks) * sizeof *self->bits);
-    for (uint32_t rank = 0; rank < comm->nranks; rank++) {
-        if (is_absent(comm, rank)) {
-            continue;
-        }
-        if (!rondo_agreement_entered(&comm->board, rank, self->attempt)) {
-            return false;
-        }
-        self->bits[rank / 64] |= UINT64_C(1) << rank % 64;
-    }
-    if (!rondo_agreement_propose(&comm->board, self->attempt, self->bits)) {
-        return false;
-    }
-    rondo_comm_links_news(comm);
-    return true;
-}
-
-/* A rank that gave up, or that was thought dead. */
-static rondo_status
-gone_on_without_me(void)
-{
-    return rondo_error(RONDO_ERR_STATE,
-                       "the other ranks have gone on without this one");
-}
-
-static rondo_status
-take_members(parting *self, const rondo_decision *decision)
-{
-    const rondo_comm *const comm = self->comm;
-    bool with_me = false;
-
-    self->attempt = decision->attempt;
-    self->nmembers = 0;
-    rondo_agreement_members(&comm->board, decision, self->bits);
-    for (uint32_t rank = 0; rank < comm->nranks; rank++) {
-        if ((self->bits[rank / 64] >> rank % 64 & 1) != 0) {
-            self->members[self->nmembers++] = rank;
-            with_me = with_me || rank == comm->rank;
-        }
-    }
-    return with_me ? RONDO_OK : gone_on_without_me();
-}
-
-/* Take part in an attempt until it is known who goes on. */
-static rondo_status
-agree(parting *self)
-{
-    rondo_comm *const comm = self->comm;
-    rondo_decision decision;
-
-    for (;;) {
-        rondo_comm_note_deaths(comm);
-        /* First, so that what was decided before a way ended is seen. */
-        const rondo_status way = check_way(self);
-        rondo_agreement_decision(&comm->board, &decision);
-        const bool open = decision.outcome == RONDO_OUTCOME_NONE ||
-                          decision.outcome == RONDO_OUTCOME_FAILED;
-        if (decision.outcome == RONDO_OUTCOME_COMMITTED) {
-            return gone_on_without_me();
-        }
-        enter(self, decision.attempt + (open ? 1 : 0));
-        if (!open) {
-            return take_members(self, &decision);
-        }
-        if (way != RONDO_OK) {
-            return way;
-        }
-        if (propose(self)) {
-            continue;
-        }
-        if (rondo_now_ns() >= self->deadline_ns) {
-            return name_late(self);
-        }
-        pause_shortly(self);
-    }
-}
-
-static rondo_status
-begin(parting *self)
+begin(rondo_parting *self)
 {
     const rondo_comm *const comm = self->comm;
     const size_t bytes = rondo_agreement_words(comm->nranks) * sizeof *self->bits;
@@ -264,33 +55,33 @@ begin(parting *self)
 
 /* A member that will not be part of it, as far as I can see. */
 static rondo_status
-find_lost(const parting *self)
+find_lost(const rondo_parting *self)
 {
     const rondo_comm *const comm = self->comm;
 
     for (uint32_t i = 0; i < self->nmembers; i++) {
         const uint32_t rank = self->members[i];
 
-        if (is_absent(comm, rank) ||
+        if (rondo_parting_absent(comm, rank) ||
             !rondo_agreement_entered(&comm->board, rank, self->attempt)) {
             return rondo_error(RONDO_ERR_PEER, "rank %u (process %u) %s", rank,
                                comm->addresses[rank].pid,
-                               is_absent(comm, rank) ? "died meanwhile"
-                                                     : "gave up meanwhile");
+                               rondo_parting_absent(comm, rank) ? "died meanwhile"
+                                                                : "gave up meanwhile");
         }
     }
     return RONDO_OK;
 }
 
 static rondo_status
-find_trouble(const parting *self, rondo_status status)
+find_trouble(const rondo_parting *self, rondo_status status)
 {
     const rondo_comm *const made = self->made;
 
     if (status != RONDO_BUSY && status != RONDO_OK) {
         return status;
     }
-    rondo_status trouble = check_way(self);
+    rondo_status trouble = rondo_parting_way(self);
     if (trouble == RONDO_OK) {
         trouble = find_lost(self);
     }
@@ -302,19 +93,22 @@ find_trouble(const parting *self, rondo_status status)
         return rondo_error(RONDO_ERR_TIMEOUT,
                            "no end after %.1f s: %u ranks have come, but their new "
                            "communicator is not made",
-                           waited_s(self), self->nmembers);
+                           rondo_parting_waited_s(self), self->nmembers);
     }
     return trouble == RONDO_OK ? rondo_comm_create_trouble(self->made) : trouble;
 }
 
 /* The attempt is not for me any more; the first reason is kept. */
 static void
-give_up(parting *self, rondo_status why)
+give_up(rondo_parting *self, rondo_status why)
 {
     if (self->why == RONDO_OK) {
+        rondo_log(RONDO_LOG_DEBUG, "%s, rank %u of %u: attempt %u to shrink: %s",
+                  self->comm->name, self->comm->rank, self->comm->nranks, self->attempt,
+                  rondo_error_text());
         self->why = why;
         (void)snprintf(self->text, sizeof self->text, "%s", rondo_error_text());
-        quit(self);
+        rondo_parting_quit(self);
     }
     if (self->decides && rondo_agreement_conclude(&self->comm->board, self->attempt,
                                                   RONDO_OUTCOME_FAILED)) {
@@ -324,14 +118,15 @@ give_up(parting *self, rondo_status why)
 
 /* Its shared memory may be on its way to us still. */
 static void
-discard(parting *self)
+discard(rondo_parting *self)
 {
     const rondo_comm *const made = self->made;
 
     if (made == NULL) {
         return;
     }
-    if (made->segment == NULL && made->hosts.place != 0 && self->nmissed < MISSED_MAX) {
+    if (made->segment == NULL && made->hosts.place != 0 &&
+        self->nmissed < RONDO_PARTING_MISSED_MAX) {
         self->missed[self->nmissed++] = rondo_comm_segment(made);
     }
     rondo_comm_destroy(self->made);
@@ -340,21 +135,21 @@ discard(parting *self)
 
 /* Whether a reason concerns only this attempt: who died in it is known in the next. */
 static bool
-may_try_again(const parting *self)
+may_try_again(const rondo_parting *self)
 {
     return (self->why == RONDO_OK || self->why == RONDO_ERR_PEER ||
             self->why == RONDO_ERR_START || self->why == RONDO_ERR_ABORTED) &&
-           rondo_now_ns() < self->deadline_ns && check_way(self) == RONDO_OK;
+           rondo_now_ns() < self->deadline_ns && rondo_parting_way(self) == RONDO_OK;
 }
 
 /* The attempt is over. RONDO_BUSY: on to the next. */
 static rondo_status
-end_attempt(parting *self)
+end_attempt(rondo_parting *self)
 {
     discard(self);
     if (may_try_again(self)) {
         if (self->why != RONDO_OK) {
-            pause_shortly(self);
+            rondo_parting_pause(self);
         }
         self->why = RONDO_OK;
         return RONDO_BUSY;
@@ -363,18 +158,20 @@ end_attempt(parting *self)
                ? rondo_error(RONDO_ERR_TIMEOUT,
                              "no end after %.1f s: %u ranks could not make their new "
                              "communicator",
-                             waited_s(self), self->nmembers)
+                             rondo_parting_waited_s(self), self->nmembers)
                : rondo_error(self->why, "%s", self->text);
 }
 
 /* One look at the attempt. RONDO_OK: the communicator is made and is everybody's;
  * RONDO_BUSY: not yet; anything else ends it. */
 static rondo_status
-look(parting *self, rondo_status made, rondo_decision *decision)
+look(rondo_parting *self, rondo_status made, rondo_decision *decision)
 {
     rondo_comm *const comm = self->comm;
 
     rondo_comm_note_deaths(comm);
+    /* Both before the decision: what was decided before a way ended is seen. */
+    const bool cut = rondo_parting_way(self) != RONDO_OK;
     const rondo_status trouble = find_trouble(self, made);
     rondo_agreement_decision(&comm->board, decision);
     const bool mine = decision->attempt == self->attempt;
@@ -388,8 +185,7 @@ look(parting *self, rondo_status made, rondo_decision *decision)
     if (trouble != RONDO_OK) {
         give_up(self, trouble);
         const bool forever =
-            !self->decides && (check_way(self) != RONDO_OK ||
-                               rondo_now_ns() >= self->deadline_ns + GRACE_NS);
+            !self->decides && (cut || rondo_now_ns() >= self->deadline_ns + GRACE_NS);
         return forever ? RONDO_ERR_STATE : RONDO_BUSY;
     }
     if (made == RONDO_OK && self->decides &&
@@ -403,7 +199,7 @@ look(parting *self, rondo_status made, rondo_decision *decision)
 /* The members make their communicator. RONDO_BUSY: that failed, but another attempt may
  * not. */
 static rondo_status
-make(parting *self)
+make(rondo_parting *self)
 {
     rondo_decision decision;
     rondo_status made = begin(self);
@@ -422,18 +218,18 @@ make(parting *self)
             return end_attempt(self);
         }
         if (made != RONDO_OK || !self->decides) {
-            pause_shortly(self);
+            rondo_parting_pause(self);
         }
     }
 }
 
 static rondo_status
-go_on(parting *self)
+go_on(rondo_parting *self)
 {
     rondo_status status = RONDO_BUSY;
 
     while (status == RONDO_BUSY) {
-        status = agree(self);
+        status = rondo_parting_agree(self);
         if (status == RONDO_OK) {
             status = make(self);
         }
@@ -442,7 +238,7 @@ go_on(parting *self)
 }
 
 static rondo_status
-allocate(parting *self)
+allocate(rondo_parting *self)
 {
     const uint32_t nranks = self->comm->nranks;
 
@@ -454,7 +250,7 @@ allocate(parting *self)
 }
 
 static void
-clean_up(parting *self)
+clean_up(rondo_parting *self)
 {
     for (uint32_t i = 0; i < self->nmissed; i++) {
         void *memory = NULL;
@@ -506,7 +302,7 @@ rondo_status
 rondo_comm_shrink(rondo_comm *comm, uint64_t timeout_ms, rondo_comm **smaller)
 {
     uint64_t wait_ms = timeout_ms;
-    parting self = {.comm = comm, .began_ns = rondo_now_ns()};
+    rondo_parting self = {.comm = comm, .began_ns = rondo_now_ns()};
 
     rondo_status status = check_call(comm, smaller);
     if (status == RONDO_OK && wait_ms == 0) {
@@ -526,8 +322,11 @@ rondo_comm_shrink(rondo_comm *comm, uint64_t timeout_ms, rondo_comm **smaller)
     if (status == RONDO_OK) {
         comm->shrunk = true;
         *smaller = self.made;
+        rondo_log(RONDO_LOG_INFO, "%s, rank %u of %u: shrunk to %u ranks in %.1f ms",
+                  comm->name, comm->rank, comm->nranks, self.nmembers,
+                  rondo_parting_waited_s(&self) * 1e3);
     } else {
-        quit(&self);
+        rondo_parting_quit(&self);
         (void)tell(comm, status);
     }
     clean_up(&self);

@@ -39,6 +39,20 @@ choose_members(const rondo_comm *comm, const wish *wishes, uint32_t *members)
     return nmembers;
 }
 
+/* Where `comm` breaks meanwhile, some members may have learnt of it before they knew
+ * who they are, and do not come. */
+static rondo_status
+finish_part(rondo_comm *comm, rondo_comm *made)
+{
+    rondo_status status = rondo_comm_create_test(made);
+
+    while (status == RONDO_BUSY && !rondo_board_broken(&comm->board)) {
+        rondo_segment_wait(made->service, RONDO_NS_PER_MS / 10);
+        status = rondo_comm_create_test(made);
+    }
+    return status == RONDO_BUSY ? rondo_comm_broken(comm) : status;
+}
+
 static rondo_status
 make_part(rondo_comm *comm, const wish *wishes, const uint32_t *members,
           uint32_t nmembers, rondo_comm **part)
@@ -71,7 +85,7 @@ make_part(rondo_comm *comm, const wish *wishes, const uint32_t *members,
     }
     status = rondo_comm_map(made);
     if (status == RONDO_OK) {
-        status = rondo_comm_create_finish(made);
+        status = finish_part(comm, made);
     }
     if (status != RONDO_OK) {
         rondo_comm_destroy(made);

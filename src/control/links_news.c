@@ -138,6 +138,10 @@ void
 rondo_links_look(rondo_links *links)
 {
     for (rondo_link *link = links->links; link != NULL; link = link->next) {
+        /* First: who leaves after it has been decided is not missed. */
+        if (rondo_links_is_hub(links)) {
+            tell_decision(links, link);
+        }
         for (uint32_t rank = 0; rank < links->nranks; rank++) {
             if (!is_behind(links, link, rank)) {
                 tell_rank(links, link, rank);
@@ -146,9 +150,6 @@ rondo_links_look(rondo_links *links)
         for (uint32_t host = 1; host < links->nhosts && rondo_links_is_hub(links);
              host++) {
             tell_host(links, link, host);
-        }
-        if (rondo_links_is_hub(links)) {
-            tell_decision(links, link);
         }
         if (rondo_board_broken(&links->board)) {
             tell_break(links, link);

@@ -38,8 +38,7 @@ is_victim(uint32_t rank)
 static bool
 is_cut_off(uint32_t rank)
 {
-    return test_over_hosts() &&
-           (is_victim(0) || (rank % 2 == 1 && is_victim(1)));
+    return test_over_hosts() && (is_victim(0) || (rank % 2 == 1 && is_victim(1)));
 }
 
 static uint32_t
@@ -67,8 +66,7 @@ loop(rank_self *self, rondo_comm *comm)
             rank_pause(1);
             status = rondo_comm_state(comm);
         } else {
-            status =
-                rondo_all_reduce(comm, block, block, 5000, RONDO_FP32, RONDO_SUM);
+            status = rondo_all_reduce(comm, block, block, 5000, RONDO_FP32, RONDO_SUM);
         }
     }
     return status;

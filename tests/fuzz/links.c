@@ -11,11 +11,13 @@
 static const rondo_key key = {{9}};
 static const rondo_key other_key = {{8}}; /* of whoever is not one of us */
 
+/* Of a board. */
+static unsigned char memory[65536] __attribute__((aligned(4096)));
+
 /* One line after another: the board stays what a board can be. */
 static void
 import(const rondo_board_line *line)
 {
-    static unsigned char memory[65536] __attribute__((aligned(4096)));
     const rondo_board_line first = {
         .presence = RONDO_JOINED, .peer = 2, .pulse = 5, .entered = 9, .finished = 8};
     rondo_board board;
@@ -34,7 +36,7 @@ import(const rondo_board_line *line)
                   "untouched if refused");
     replay_insist(after.presence >= before.presence && after.pulse >= before.pulse &&
                       after.entered >= before.entered &&
-                      after.finished >= before.finished,
+                      after.finished >= before.finished && after.stage >= before.stage,
                   "nothing goes back");
     replay_insist(after.finished <= after.entered, "what is finished was entered");
     rondo_board_activity(&board, 1, &activity);
@@ -43,6 +45,30 @@ import(const rondo_board_line *line)
         replay_insist(rondo_board_presence(&board, rank) == RONDO_ABSENT,
                       "others' lines");
     }
+}
+
+/* Whatever is believed names an attempt, an outcome and a rank of ours. */
+static void
+decide(const rondo_agreement_piece *piece)
+{
+    rondo_board board;
+    rondo_decision decision;
+    uint64_t members[1] = {0};
+
+    memset(memory, 0, sizeof memory);
+    rondo_board_open(memory, RANKS, 0, &board);
+    if (rondo_agreement_import(&board, piece) != RONDO_OK) {
+        replay_insist(rondo_agreement_word(&board) == 0, "refused and believed");
+        return;
+    }
+    rondo_agreement_decision(&board, &decision);
+    replay_insist(decision.attempt > 0, "an attempt");
+    replay_insist(decision.outcome >= RONDO_OUTCOME_PROPOSED &&
+                      decision.outcome <= RONDO_OUTCOME_COMMITTED,
+                  "an outcome");
+    replay_insist(decision.proposer < RANKS, "a proposer");
+    rondo_agreement_members(&board, &decision, members);
+    replay_insist(members[0] >> RANKS == 0, "ranks of ours");
 }
 
 static void
@@ -73,6 +99,10 @@ check_body(const rondo_link_frame *frame, const rondo_link_body *body)
         replay_insist(body->host.host < HOSTS, "a host of ours");
         replay_insist(body->host.family == 4 || body->host.family == 6, "a family");
         break;
+    case RONDO_LINK_DECISION:
+        replay_insist(body->decision.count <= RONDO_AGREEMENT_PIECE, "a count");
+        decide(&body->decision);
+        break;
     default:
         replay_insist(frame->bytes == 0, "nothing behind it");
         break;
@@ -93,7 +123,7 @@ read_frame(const uint8_t *data, size_t bytes)
     if (!rondo_link_frame_check(&frame)) {
         return;
     }
-    replay_insist(frame.kind >= RONDO_LINK_WELCOME && frame.kind <= RONDO_LINK_BYE,
+    replay_insist(frame.kind >= RONDO_LINK_WELCOME && frame.kind <= RONDO_LINK_DECISION,
                   "a kind");
     replay_insist(frame.bytes <= sizeof body, "a body that fits");
     if (frame.bytes > bytes - sizeof frame) {
@@ -196,6 +226,11 @@ replay_seed(uint32_t number, uint8_t *data)
     const rondo_link_break broken = {.status = RONDO_ERR_PEER, .text = "rank 2 died"};
     const rondo_link_host host = {.host = 1, .family = 4, .address = {10, 77, 0, 2}};
 
+    const rondo_agreement_piece decision = {
+        .word = UINT64_C(1) << 40 | UINT64_C(1) << 32 | 2, .count = 1, .members = {5}};
+    const rondo_agreement_piece failed = {.word = UINT64_C(3) << 40 |
+                                                  UINT64_C(2) << 32 | 1};
+
     switch (number) {
     case 0:
         rondo_link_hello_make(&other_key, &hello);
@@ -217,6 +252,12 @@ replay_seed(uint32_t number, uint8_t *data)
         return frame_seed(RONDO_LINK_HOST, &host, sizeof host, data);
     case 6:
         return frame_seed(RONDO_LINK_ASK, NULL, 0, data);
+    case 7:
+        return frame_seed(RONDO_LINK_DECISION, &decision,
+                          offsetof(rondo_agreement_piece, members) + 8, data);
+    case 8:
+        return frame_seed(RONDO_LINK_DECISION, &failed,
+                          offsetof(rondo_agreement_piece, members), data);
     default:
         return 0;
     }

@@ -57,8 +57,8 @@ shift(rank_self *self, rondo_comm *comm)
     if (nranks == 1) {
         return RONDO_OK;
     }
-    rondo_status status = rondo_recv_start(comm, &got, 1, RONDO_UINT32, before,
-                                           &request);
+    rondo_status status =
+        rondo_recv_start(comm, &got, 1, RONDO_UINT32, before, &request);
     if (status == RONDO_OK) {
         status = rondo_send(comm, &rank, 1, RONDO_UINT32, (rank + 1) % nranks);
         const rondo_status received = rondo_request_wait(request, RONDO_WAIT_FOREVER);
@@ -118,8 +118,7 @@ onward_works(rank_self *self, rondo_comm *comm, const uint32_t *origin,
                      norigin)) {
         return false;
     }
-    rondo_status status =
-        rondo_all_gather(comm, &self->rank, seen, 1, RONDO_UINT32);
+    rondo_status status = rondo_all_gather(comm, &self->rank, seen, 1, RONDO_UINT32);
     for (uint32_t i = 0; status == RONDO_OK && i < nranks; i++) {
         rank_expect(self, seen[i] == origin[i], "rank %u is %u, not %u", i, seen[i],
                     origin[i]);

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "control/board.h"
+#include "control/agreement.h"
 
 #define RANKS 5
 
@@ -60,6 +60,8 @@ assert_alike(const rondo_board *one, const rondo_board *other, uint32_t rank)
     assert_int_equal(rondo_board_presence(one, rank),
                      rondo_board_presence(other, rank));
     assert_int_equal(rondo_board_pulse(one, rank), rondo_board_pulse(other, rank));
+    assert_int_equal(rondo_agreement_stage(one, rank),
+                     rondo_agreement_stage(other, rank));
     for (uint64_t s = 0; s < here.sequence + 3; s++) {
         rondo_signature mine;
         rondo_signature theirs;
@@ -100,6 +102,7 @@ lines_travel(void **state)
             default:
                 rondo_board_pulse_set(&mine, 3, i);
                 rondo_board_presence_set(&mine, i < 60 ? RONDO_JOINED : RONDO_LEFT);
+                rondo_agreement_enter(&mine, (uint32_t)i);
                 break;
             }
             if (++changes % every == 0) {
@@ -181,7 +184,7 @@ impossible_lines_are_refused(void **state)
     rondo_board_open(memory, RANKS, 0, &board);
     rondo_board_line bad = good;
     refuse(&board, RANKS, &good);
-    bad.presence = RONDO_LEFT + 1;
+    bad.presence = RONDO_GONE + 1;
     refuse(&board, 1, &bad);
     bad = good;
     bad.peer = RANKS;
@@ -379,10 +382,47 @@ carried_while_written(void **state)
     free(there);
 }
 
+/* Only who has joined can be gone, and stays it; who has left is not. */
+static void
+ranks_are_gone(void **state)
+{
+    void *const memory = fresh(RANKS);
+    void *const far = fresh(RANKS);
+    rondo_board board;
+    rondo_board there;
+    rondo_board_line line;
+
+    (void)state;
+    rondo_board_open(far, RANKS, 0, &there);
+    for (uint32_t rank = 0; rank < RANKS; rank++) {
+        rondo_board_open(memory, RANKS, rank, &board);
+        rondo_board_gone_set(&board, rank);
+        assert_int_equal(rondo_board_presence(&board, rank), RONDO_ABSENT);
+        rondo_board_presence_set(&board, RONDO_JOINED);
+        if (rank % 2 == 0) {
+            rondo_board_presence_set(&board, RONDO_LEFT);
+        }
+        rondo_board_open(memory, RANKS, 0, &board);
+        rondo_board_gone_set(&board, rank);
+        const rondo_presence want = rank % 2 == 0 ? RONDO_LEFT : RONDO_GONE;
+        assert_int_equal(rondo_board_presence(&board, rank), want);
+        rondo_board_export(&board, rank, &line);
+        assert_int_equal(rondo_board_import(&there, rank, &line), RONDO_OK);
+        assert_int_equal(rondo_board_presence(&there, rank), want);
+        line.presence = RONDO_JOINED;
+        assert_int_equal(rondo_board_import(&there, rank, &line), RONDO_OK);
+        assert_int_equal(rondo_board_presence(&there, rank), want);
+    }
+    rondo_board_gone_set(&board, RANKS);
+    free(memory);
+    free(far);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ranks_are_gone),
         cmocka_unit_test(lines_travel),
         cmocka_unit_test(old_lines_change_nothing),
         cmocka_unit_test(impossible_lines_are_refused),

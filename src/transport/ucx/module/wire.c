@@ -13,6 +13,9 @@
 static pid_t opened_by;
 static uint32_t opened;
 
+/* More than enough: what is left has been told to end. */
+#define TURNS_TO_REST 1000
+
 /* Without the version until UCX has been loaded. */
 static char name[48] = "UCX";
 
@@ -145,6 +148,18 @@ wire_open(const rondo_wire_setup *setup, rondo_wire **wire, char *why, size_t wh
     return 0;
 }
 
+/* UCX closes an endpoint that has failed one turn later. One that it finds in between as
+ * the worker is destroyed ends the process by an assertion, so all is quiet first. */
+static void
+come_to_rest(const rondo_wire *wire)
+{
+    for (uint32_t turn = 0; turn < TURNS_TO_REST; turn++) {
+        if (ucp_worker_progress(wire->worker) == 0) {
+            return;
+        }
+    }
+}
+
 static void
 wire_close(rondo_wire *wire)
 {
@@ -153,6 +168,7 @@ wire_close(rondo_wire *wire)
         return;
     }
     rondo_ucx_links_close(wire);
+    come_to_rest(wire);
     rondo_ucx_inbox_close(wire);
     rondo_ucx_maps_close(wire);
     ucp_worker_destroy(wire->worker);

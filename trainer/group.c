@@ -45,11 +45,35 @@ make_tables(group *g, problem *why)
     return true;
 }
 
+/* Without memory it goes at once. */
+static void
+keep_former(group *g, rondo_comm *comm)
+{
+    rondo_comm **former =
+        comm != NULL ? realloc(g->former, (g->formers + 1) * sizeof *former) : NULL;
+    if (former == NULL) {
+        rondo_comm_destroy(comm);
+        return;
+    }
+    g->former = former;
+    g->former[g->formers++] = comm;
+}
+
+void
+group_settled(group *g)
+{
+    while (g->formers > 0) {
+        rondo_comm_destroy(g->former[--g->formers]);
+    }
+    free(g->former);
+    g->former = NULL;
+}
+
 /* From now on the group is `comm`, whose ranks name_of names already. */
 static bool
 move_to(group *g, rondo_comm *comm, uint64_t generation, problem *why)
 {
-    rondo_comm_destroy(g->all.comm);
+    keep_former(g, g->all.comm);
     g->all = (ranks){
         .comm = comm, .rank = rondo_comm_rank(comm), .count = rondo_comm_nranks(comm)};
     g->generation = generation;
@@ -248,6 +272,7 @@ group_leave(group *g)
 {
     door_destroy(g->door);
     g->door = NULL;
+    group_settled(g);
     ranks_leave(&g->all);
     forget_tables(g);
 }

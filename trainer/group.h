@@ -23,6 +23,8 @@ typedef struct group {
     uint64_t generation; /* Communicators so far, from 0. */
     group_door *door;    /* NULL: nobody can come back. */
     bool returned;       /* This process came in by the door. */
+    rondo_comm **former; /* Communicators before this one that still exist. */
+    uint32_t formers;
     /* Set by whoever uses the group: */
     bool lockstep;            /* Ranks take step k together, and ask
                                * group_renewal_due once before each: then all are told
@@ -42,10 +44,15 @@ group_join(const char *door, bool returning, group *result, problem *why);
 bool
 group_broken(const group *g);
 
-/* All living ranks: a communicator without the dead. The old one is gone, with all that
- * was made on it. Says on the standard error who is missing. */
+/* All living ranks: a communicator without the dead. The old one is of no use any more,
+ * but still there until group_settled, for what was made on it to be destroyed. Says on
+ * the standard error who is missing. */
 TRAINER_MUST_USE bool
 group_recover(group *g, problem *why);
+
+/* Nothing is left of the former communicators: they go. */
+void
+group_settled(group *g);
 
 /* Between steps, cheap: true when a rank is to be taken in, and group_renew is due; all
  * ranks get to know within moments. group_renew is called by all. A rank that dies

@@ -260,23 +260,28 @@ wake(void *user)
     }
 }
 
-/* With the shards' clock: after a start, a return or --resume. */
 static bool
 meet_servers(trainer *t, served *w, problem *why)
 {
     const rondo_status status =
         rondo_client_create(t->all->comm, &w->where.placement, t->worker, &w->client);
-    if (status != RONDO_OK) {
-        return ranks_fail(t->all, status, "meeting the servers", why);
+    return status == RONDO_OK || ranks_fail(t->all, status, "meeting the servers", why);
+}
+
+/* With the shards' clock: after a start, a return or --resume. */
+static bool
+begin_work(trainer *t, served *w, problem *why)
+{
+    if (!w->where.served) {
+        return problem_fail(why, "there is no server to work for");
     }
-    if (!pull(t, w, why)) {
+    if (!meet_servers(t, w, why) || !pull(t, w, why)) {
         return false;
     }
     t->step = w->by_version ? w->stats.version : w->stats.clock;
     return true;
 }
 
-/* This rank's part, among the others for the first time. */
 static bool
 begin(trainer *t, served *w, problem *why)
 {
@@ -284,8 +289,7 @@ begin(trainer *t, served *w, problem *why)
         return false;
     }
     if (t->worker != NO_WORKER) {
-        return w->where.served ? meet_servers(t, w, why)
-                               : problem_fail(why, "there is no server to work for");
+        return begin_work(t, w, why);
     }
     w->server = calloc(1, sizeof *w->server);
     return w->server != NULL ? serving_create(t, &w->rule, &w->where, w->server, why)
@@ -322,6 +326,10 @@ static bool
 bind_client(trainer *t, served *w, problem *why)
 {
     if (!w->where.served) {
+        /* It cannot be bound to anybody; another one will begin anew. */
+        rondo_client_destroy(w->client);
+        w->client = NULL;
+        w->phase = PHASE_COMPUTE;
         w->lost_since = w->lost_since > 0.0 ? w->lost_since : clock_seconds();
         return true;
     }
@@ -329,6 +337,9 @@ bind_client(trainer *t, served *w, problem *why)
     w->pulled = false; /* Shards may be where they were some time ago. */
     if (w->done) {
         return true;
+    }
+    if (w->client == NULL) {
+        return meet_servers(t, w, why);
     }
     const rondo_status status =
         rondo_client_bind(w->client, t->all->comm, &w->where.placement);
@@ -342,7 +353,7 @@ served_regroup(trainer *t, problem *why)
     if (w->server != NULL && !serving_part(w->server, why)) {
         return false;
     }
-    if (w->server == NULL && w->client == NULL && !w->done) {
+    if (t->newcomer) {
         return begin(t, w, why);
     }
     if (!places_find(t, w->done, &w->where, why)) {

@@ -77,6 +77,37 @@ class Records(unittest.TestCase):
                     self.assertEqual({r["event"] for r in records}, {"rank", "worker"})
                     self.check_fields(records, mode)
 
+    def test_fields_of_every_mode(self):
+        for mode in ("backup", "async", "ssp", "gossip", "ad-gossip", "local", "diloco"):
+            run = train(3, "--epochs", 2, "--log-every", 4, "--mode", mode, "--batch", 20,
+                        "--hidden", "16", *self.data)
+            served = mode in ("backup", "async", "ssp")
+            events = {record["event"] for record in run.records}
+            self.assertEqual(events, {"run", "step", "worker", "epoch", "final"}, mode)
+            self.check_fields(run.records, "none")
+            # Rank 0 is a server and has no steps; the first worker's is the main file.
+            self.assertEqual(set(run.beside), {2} if served else {1, 2}, mode)
+            for records in run.beside.values():
+                self.check_fields(records, "none")
+            final = run.final
+            self.assertEqual(final["mode"], mode)
+            self.assertEqual(run.records[0]["servers"], 1 if served else 0)
+            self.assertEqual(final["server"] is not None, served, mode)
+            self.assertGreater(final["used"], 0)
+            counts = final["staleness_counts"]
+            self.assertEqual(sum(counts), final["used"]) if served else \
+                self.assertIsNone(counts)
+            workers = {r["worker"]: r for r in run.of("worker")} | {
+                r["worker"]: r for records in run.beside.values() for r in records
+                if r["event"] == "worker"}
+            self.assertEqual(set(workers), {0, 1} if served else {0, 1, 2}, mode)
+            for r in workers.values():
+                self.assertAlmostEqual(r["compute"] + r["communicate"] + r["wait"],
+                                       r["seconds"], 6)
+                # Of a moment between two averages it may be none.
+                self.assertGreaterEqual(r["bytes"], 0)
+            self.assertGreater(sum(r["bytes"] for r in run.of("worker")), 0, mode)
+
     def test_what_workers_say(self):
         for every in (1, 7, 30):
             run = train(3, "--epochs", 2, "--batch", 20, "--log-every", every, *self.data)

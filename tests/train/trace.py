@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -113,6 +114,22 @@ class Trace(unittest.TestCase):
         for rank in (1, 2):
             names = {e["name"] for e in lanes[rank, 0]}
             self.assertLessEqual({"pull", "push", "forward", "step 1"}, names)
+
+    def test_virtual_time(self):
+        path = self.folder / "virtual.json"
+        run = subprocess.run(
+            [program("rondo-train"), "--virtual", "--workers", "5", "--mode", "sync",
+             "--straggler", "exp:base=10,mean=10", "--trace", path, "--trace-steps",
+             str(STEPS), "--quiet", *map(str, self.data)], capture_output=True, text=True,
+            timeout=60)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        lanes = self.check_events(json.loads(path.read_text()), range(5))
+        path.unlink()
+        for rank in range(5):
+            steps = [e for e in lanes[rank, 0] if e["name"].startswith("step ")]
+            self.assertEqual(len(steps), STEPS)
+            # No step is shorter than what all have in common.
+            self.assertTrue(all(e["dur"] >= 10000 for e in steps))
 
     def test_ranks_of_a_run_that_ends_early_keep_theirs(self):
         """A rank whose steps are in it has written them, whatever comes after."""

@@ -58,8 +58,8 @@ round_of_gossip(trainer *t, problem *why)
                            state->term, t->group->names, &terms);
     if (status == RONDO_OK) {
         span_begin(t->t.spans, SPAN_AVERAGE, t->step);
+        /* Also after a checkpoint, or in a new group. */
         rondo_gossip_seek(state->gossip, t->step);
-        rondo_gossip_seek(state->gossip, t->step); /* After a checkpoint, too. */
         status = rondo_gossip_round(state->gossip, t->parameter);
         span_end(t->t.spans);
     }

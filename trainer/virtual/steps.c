@@ -1,5 +1,5 @@
-/* steps.c - a virtual worker's steps: what they cost, for its records and the trace (see
- * world.h). */
+/* steps.c - a virtual worker's steps: what they cost, for its records and the trace
+ * (see world.h). */
 #include "virtual/world.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* virtual.h - --virtual: one process plays a whole run in virtual time (see world.h). */
+/* virtual.h - --virtual: one process plays a whole run in virtual time (see
+ * world.h). */
 #ifndef TRAINER_VIRTUAL_VIRTUAL_H
 #define TRAINER_VIRTUAL_VIRTUAL_H
 

@@ -106,8 +106,7 @@ complete_stale(options *o, problem *why)
 static bool
 complete_servers(options *o, problem *why)
 {
-    const bool alone = !options_given(o, "--staleness-aware") &&
-                       strcmp(options_mode_text(o->mode), "backup") == 0;
+    const bool alone = o->mode == TRAIN_BACKUP;
     if ((traits_of(o) & MODE_SERVERS) == 0) {
         o->servers = 0;
         o->backups = 0;
@@ -150,8 +149,7 @@ complete_averages(options *o)
     if (o->outer_momentum < 0.0) {
         o->outer_momentum = OUTER_MOMENTUM_DEFAULT;
     }
-    if (strcmp(options_mode_text(o->mode), "diloco") == 0 &&
-        !options_given(o, "--optimiser")) {
+    if (o->mode == TRAIN_DILOCO && !options_given(o, "--optimiser")) {
         o->optimiser = TRAIN_ADAMW;
     }
 }

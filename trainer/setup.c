@@ -191,9 +191,9 @@ gather_own(const trainer *t, uint64_t *own, problem *why)
         const bool given = all[rank] != COUNT_NOT_GIVEN;
         if (given != (all[servers] != COUNT_NOT_GIVEN)) {
             good = problem_fail(why,
-                                "rank %u has %s--own-images, rank %u has not: all "
+                                "rank %u has --own-images, rank %u has not: all "
                                 "workers need it, or none",
-                                given ? rank : servers, "", given ? servers : rank);
+                                given ? rank : servers, given ? servers : rank);
             why->known_to_all = true;
         }
         own[rank - servers] = all[rank];

@@ -64,8 +64,10 @@ listen_anew(rondo_client *client)
     client->binding = made;
     status = rondo_message_handler_set(client->comm, client->place.channel,
                                        rondo_client_handle, made);
-    client->listening = status == RONDO_OK;
-    return status;
+    /* That a communicator is broken already is for the next call to tell. */
+    client->listening =
+        status == RONDO_OK || rondo_status_group_of(status) == RONDO_GROUP_BROKEN;
+    return client->listening ? RONDO_OK : status;
 }
 
 static rondo_status

@@ -160,7 +160,7 @@ hand_out(rondo_client *client, float *parameters)
     for (uint32_t i = 0; i < client->place.nshards; i++) {
         rondo_client_shard *const shard = &client->shards[i];
         shard->version = shard->coming;
-        shard->given = shard->session;
+        shard->given = shard->source;
         shard->pull = RONDO_PULL_NONE;
     }
     client->pulled = true;

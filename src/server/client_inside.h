@@ -45,7 +45,8 @@ typedef struct rondo_client_shard {
     uint64_t pushed; /* of the push under way, parameters sent */
     rondo_pull_phase pull;
     uint64_t filled; /* of what comes in */
-    uint64_t coming; /* its version */
+    uint64_t coming; /* its version, */
+    uint64_t source; /* and its session */
     rondo_bye_phase bye;
 
     uint64_t version; /* handed out last */

@@ -99,6 +99,7 @@ take_parameters(rondo_client *client, rondo_client_shard *shard, const rondo_not
     if (note->offset == 0) {
         shard->filled = 0;
         shard->coming = note->version;
+        shard->source = note->session;
     }
     if (note->offset != shard->filled) {
         return "offset (not the next piece)";

@@ -70,8 +70,10 @@ listen_if_complete(rondo_server *server)
     }
     const rondo_status status = rondo_message_handler_set(
         server->comm, server->place.channel, rondo_server_handle, server->binding);
-    server->listening = status == RONDO_OK;
-    return status;
+    /* That a communicator is broken already is for serve to tell. */
+    server->listening =
+        status == RONDO_OK || rondo_status_group_of(status) == RONDO_GROUP_BROKEN;
+    return server->listening ? RONDO_OK : status;
 }
 
 static void

@@ -219,6 +219,10 @@ class Refused(unittest.TestCase):
                 ([*straggler, "--canonical"], {}, "--canonical with --virtual"),
                 ([*straggler, "--mode", "backup", "--backups", 4], {},
                  "--backups 4 of 4 worker(s)"),
+                ([*straggler, "--mode", "async", "--servers", 2], {},
+                 "--virtual with --servers"),
+                (["--straggler", "slow:base=1,worker=4,factor=2", "--virtual-timing"], {},
+                 "there is no worker 4, the last of 4 is 3"),
                 ([*straggler, "--workers", 0], {}, "--workers: '0' is not a whole number")):
             run = start(*options, env=env)
             self.assertEqual((run.returncode, run.stdout), (2, ""), (options, run.stderr))

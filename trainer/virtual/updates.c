@@ -57,6 +57,9 @@ close_step(world *w, const world_update *u, problem *why)
                      .elapsed = u->time,
                      .images = w->images};
     w->step_loss = 0.0;
+    if (!w->timing) {
+        progress_step(&t->progress, &r, u->time - w->last.elapsed);
+    }
     const bool hash_due = is_due(t->o->hash_every, number);
     if (!hash_due && !is_due(t->o->log_every, number)) {
         return true;

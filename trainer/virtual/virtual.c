@@ -10,9 +10,10 @@ static const data_set no_data = {
     .train = {.images = 60000, .height = 28, .width = 28, .pixels = 784},
     .test = {.images = 10000, .height = 28, .width = 28, .pixels = 784}};
 
-/* A run with ranks is another thing, and whoever started it did not mean this. */
+/* What makes no sense in virtual time. A run with ranks is another thing, and whoever
+ * started one did not mean this. */
 static bool
-check_alone(const options *o, problem *why)
+check_options(const options *o, problem *why)
 {
     static const char *const names[] = {"RANK", "WORLD_SIZE"};
     for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -26,6 +27,11 @@ check_alone(const options *o, problem *why)
     if (o->straggler == NULL) {
         return problem_usage(why, "--virtual without --straggler: that says how long a "
                                   "step takes");
+    }
+    if (options_given(o, "--servers")) {
+        return problem_usage(why,
+                             "--virtual with --servers: there is one, and it costs "
+                             "no time");
     }
     return o->mode != TRAIN_NONE ||
            problem_usage(why, "--virtual with --mode none: workers that exchange "
@@ -61,9 +67,11 @@ static bool
 play(trainer *t, problem *why)
 {
     world w;
-    progress_start(&t->progress);
-    const bool good =
-        world_create(t, apart(t->o), &w, why) && run(&w, why) && world_finish(&w, why);
+    bool good = world_create(t, apart(t->o), &w, why);
+    if (good) {
+        progress_start(&t->progress);
+        good = run(&w, why) && world_finish(&w, why);
+    }
     world_free(&w);
     return good;
 }
@@ -110,7 +118,7 @@ train(const options *o, const data_set *set, double began, problem *why)
 bool
 virtual_train(const options *o, double began, problem *why)
 {
-    if (!check_alone(o, why)) {
+    if (!check_options(o, why)) {
         return false;
     }
     if (o->virtual_timing_only) {

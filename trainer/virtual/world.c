@@ -49,6 +49,11 @@ world_create(trainer *t, bool own, world *w, problem *why)
     if (!straggler_read(o->straggler, o->seed, &w->times, why)) {
         return false;
     }
+    if (w->times.kind == STRAGGLER_SLOW && w->times.worker >= w->workers) {
+        return problem_usage(why,
+                             "--straggler: there is no worker %u, the last of %u is %u",
+                             w->times.worker, w->workers, w->workers - 1);
+    }
     w->worker = calloc(w->workers, sizeof *w->worker);
     if (w->worker == NULL) {
         return problem_fail(why, "no memory for %u workers", w->workers);

@@ -46,6 +46,8 @@ class World:
         shutil.copytree(SOURCE / "scripts", self.root / "scripts")
         self.program(self.root / "tools/check", 'echo "check" >>"$LOG"; exit ${CHECK:-0}')
         self.program(self.root / "build/bin/rondo-run", RUN)
+        self.program(self.root / "build/bin/rondo-compare",
+                     'echo "rondo-compare $*" >>"$LOG"; exit ${COMPARE:-0}')
         self.stub("cmake", 'echo "cmake $*" >>"$LOG"; exit ${CMAKE:-0}')
         self.stub("ctest", CTEST)
         self.stub("apt-get", 'echo "apt-get $*" >>"$LOG"; exit ${APT:-0}')
@@ -139,6 +141,10 @@ def demo_says_what_came_out(world):
     status, said, calls = world.run("demo")
     expect(status == 0 and "success" in said and "88.00 %" in said, said)
     expect("rondo-run -n 2 all_reduce_perf -b 8 -e 64M -f 2" in calls, calls)
+    page = world.root / "build/report/demo.html"
+    expect(any(call.startswith("rondo-compare ") and f"-o {page}" in call
+               for call in calls.splitlines()), calls)
+    expect(str(page) in said.split("Result")[1], said)
 
 
 def demo_fails_on_wrong_values_and_low_accuracy(world):
@@ -146,6 +152,8 @@ def demo_fails_on_wrong_values_and_low_accuracy(world):
     expect(status != 0 and "0 wrong" in said and "success" not in said, said)
     status, said, _ = world.run("demo", ACCURACY="0.8699")
     expect(status != 0 and "below 87 %" in said and "success" not in said, said)
+    status, said, _ = world.run("demo", COMPARE="1")
+    expect(status != 0 and "rondo-compare failed" in said, said)
 
 
 def every_script_explains_itself(world):

@@ -270,13 +270,29 @@ take_counts(trainer *t, const position *where)
 }
 
 static bool
+fits_end(const trainer *t, uint64_t step, problem *why)
+{
+    return step <= t->steps_end ||
+           problem_fail(why,
+                        "--resume: the state is of step %" PRIu64
+                        ", and the run ends with step %" PRIu64,
+                        step, t->steps_end);
+}
+
+/* What the end reports is found out again. */
+static void
+leave_end_open(trainer *t)
+{
+    if (t->step == t->steps_end && t->closed == trainer_epochs_over(t)) {
+        t->closed--;
+    }
+}
+
+static bool
 go_to(trainer *t, const position *where, problem *why)
 {
-    if (where->step > t->steps_end) {
-        return problem_fail(why,
-                            "--resume: the state is of step %" PRIu64
-                            ", and the run ends with step %" PRIu64,
-                            where->step, t->steps_end);
+    if (!fits_end(t, where->step, why)) {
+        return false;
     }
     t->step = where->step;
     t->saved = where->step;
@@ -288,10 +304,27 @@ go_to(trainer *t, const position *where, problem *why)
     t->payload_bytes = where->payload_bytes;
     t->sums = where->sums;
     take_counts(t, where);
-    /* What the end reports is found out again. */
-    const uint64_t over = trainer_epochs_over(t);
-    if (t->step == t->steps_end && t->closed == over) {
-        t->closed--;
+    leave_end_open(t);
+    return true;
+}
+
+/* With servers, whose shards have come back already: a worker has its step from them,
+ * and what it has done until then follows from that. */
+static bool
+follow_servers(trainer *t, problem *why)
+{
+    const bool worker = t->worker != NO_WORKER;
+    if (!agree(t, !worker || fits_end(t, t->step, why), why)) {
+        return false;
+    }
+    if (worker && t->step > 0) {
+        t->saved = t->step;
+        t->closed = trainer_epochs_over(t);
+        leave_end_open(t);
+        if (t->own.own == NULL) {
+            t->images =
+                t->step * sampler_take(&t->order, 0, t->worker, t->workers).count;
+        }
     }
     return true;
 }
@@ -322,8 +355,11 @@ tell(const trainer *t, const state_dir *last)
 bool
 checkpoint_begin(trainer *t, problem *why)
 {
-    if (t->o->checkpoint == NULL || has(t, MODE_SERVERS)) {
+    if (t->o->checkpoint == NULL) {
         return true;
+    }
+    if (has(t, MODE_SERVERS)) {
+        return !t->o->resume || follow_servers(t, why);
     }
     state_dir last = {.found = false};
     bool good = agree(t, t->all->rank != 0 || look(t, &last, why), why) &&

@@ -74,7 +74,7 @@ list_state(trainer *t, position *where, state_list *list)
     }
 }
 
-/* --- saving ------------------------------------------------------------------------ */
+/* --- saving ----------------------------------------------------------------------- */
 
 static bool
 is_due(const trainer *t)
@@ -150,7 +150,7 @@ checkpoint_keep(trainer *t, problem *why)
     return true;
 }
 
-/* --- going back -------------------------------------------------------------------- */
+/* --- going back ------------------------------------------------------------------- */
 
 /* What one rank could not do, none can: all get the first one's sentence. */
 static bool

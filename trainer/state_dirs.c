@@ -15,7 +15,7 @@
 #define STEP_PREFIX "step-"
 #define RANK_PREFIX "rank-"
 
-/* --- names ------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------ */
 
 bool
 state_dirs_path(const char *directory, uint64_t step, char path[PATH_MAX], problem *why)
@@ -54,7 +54,7 @@ read_name(const char *text, const char *prefix, uint64_t *number)
     return errno == 0 && *end == '\0';
 }
 
-/* --- looking ----------------------------------------------------------------------- */
+/* --- looking ---------------------------------------------------------------------- */
 
 typedef struct numbers {
     uint64_t *value; /* Ascending. */
@@ -224,7 +224,7 @@ state_dir_free(state_dir *d)
     *d = (state_dir){.found = false};
 }
 
-/* --- removing ---------------------------------------------------------------------- */
+/* --- removing --------------------------------------------------------------------- */
 
 /* Only what is ours; a directory with other things in it stays. */
 static void

@@ -41,7 +41,7 @@ state_add(state_list *list, const char *name, void *data, uint64_t bytes)
     list->count++;
 }
 
-/* --- writing ----------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------- */
 
 /* An open file, and the checksum of what it has got so far. */
 typedef struct writer {
@@ -144,7 +144,7 @@ state_file_write(const char *directory, const char *name, const state_list *list
     return state_directory_sync(directory, why);
 }
 
-/* --- reading ----------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------- */
 
 /* errno says what is wrong; ENOMEM where there is no memory for it. */
 static bool

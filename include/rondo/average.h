@@ -105,9 +105,9 @@ rondo_gossip_destroy(rondo_gossip *gossip);
  * the number of odd ranks) and wait for it. Odd ranks: answer what has come.
  * RONDO_ERR_PEER: the communicator is broken as in coll.h; each piece has been averaged
  * on both or on neither, but for one whose answer was lost with the communicator: the
- * odd rank alone may have that. RONDO_ERR_TIMEOUT: the other rank made no progress until
- * the communicator's deadline; the communicator is aborted. RONDO_ERR_MISMATCH: counts
- * differ.
+ * odd rank alone may have that. RONDO_ERR_TIMEOUT: the other rank made no progress
+ * until the communicator's deadline; the communicator is aborted. RONDO_ERR_MISMATCH:
+ * counts differ.
  * rondo_pairs_poll - answer what has come; never blocks. Call it often during a step.
  * rondo_pairs_leave - this rank is done: an odd one answers until all even ranks are
  * done too, an even one waits until all odd ones know; at most the communicator's

@@ -8,9 +8,13 @@
 /* Values converted at a time, from memory of any alignment. */
 #define BLOCK_VALUES 1024
 
+static void
+fail(rondo_pairs *pairs, rondo_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* A handler cannot return an error: the next call does, and the abort tells the
  * others. */
-__attribute__((format(printf, 3, 4))) static void
+static void
 fail(rondo_pairs *pairs, rondo_status status, const char *format, ...)
 {
     va_list arguments;

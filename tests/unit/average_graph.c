@@ -1,5 +1,5 @@
-/* average_graph.c - gossip's graphs and arithmetic: weights, contraction as the spectrum
- * of the weights says, means that stay. */
+/* average_graph.c - gossip's graphs and arithmetic: weights, contraction as the
+ * spectrum of the weights says, means that stay. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -137,7 +137,7 @@ what_makes_no_sense_is_refused(void **state)
     assert_int_equal(nterms, 77);
 }
 
-/* --- contraction ------------------------------------------------------------------- */
+/* --- contraction ------------------------------------------------------------------ */
 
 /* What a round does to the wave of frequency `wave` over the ranks: weights depend on
  * distance alone, so waves are their eigenvectors. */
@@ -381,7 +381,7 @@ the_mean_stays(void **state)
     }
 }
 
-/* --- arithmetic -------------------------------------------------------------------- */
+/* --- arithmetic ------------------------------------------------------------------- */
 
 static void
 mixing_rounds_each_product_and_sum_once(void **state)

@@ -194,7 +194,7 @@ vectors_of_several_pieces(void **state)
     }
 }
 
-/* --- both sides -------------------------------------------------------------------- */
+/* --- both sides ------------------------------------------------------------------- */
 
 /* Any numbers: after its only exchange each pair holds the same bits, the mean. */
 static void
@@ -305,7 +305,7 @@ a_rank_alone_does_nothing(void **state)
     run_ranks(1, AS_PROCESSES, alone, NULL, 20000);
 }
 
-/* --- what goes wrong --------------------------------------------------------------- */
+/* --- what goes wrong -------------------------------------------------------------- */
 
 /* The odd rank makes no progress: its partner gives up at the deadline, by name. */
 static void

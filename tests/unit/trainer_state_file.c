@@ -1,6 +1,6 @@
-/* trainer_state_file.c - state files: what is written comes back; whatever is wrong with
- * one is found and named; a kill during writing loses nothing; and which checkpoint of a
- * directory is the newest that is complete. */
+/* trainer_state_file.c - state files: what is written comes back; whatever is wrong
+ * with one is found and named; a kill during writing loses nothing; and which
+ * checkpoint of a directory is the newest that is complete. */
 #include "trainer/checkpoint.h"
 #include "trainer/state_dirs.h"
 #include "trainer/state_file.h"
@@ -108,7 +108,7 @@ refused(const char *name, const char *words)
     assert_int_equal(why.exit_code, EXIT_FAILED);
 }
 
-/* --- one file ---------------------------------------------------------------------- */
+/* --- one file --------------------------------------------------------------------- */
 
 static void
 what_is_written_comes_back(void **state)
@@ -335,7 +335,7 @@ a_kill_loses_nothing(void **state)
     }
 }
 
-/* --- directories ------------------------------------------------------------------- */
+/* --- directories ------------------------------------------------------------------ */
 
 static void
 put_rank(uint64_t step, uint32_t rank, uint32_t ranks)

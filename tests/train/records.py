@@ -1,5 +1,5 @@
 # records.py - the metrics file and what is printed: every field that is promised.
-# ctest: timeout=180
+# ctest: timeout=300
 import fcntl
 import os
 import pathlib

@@ -150,7 +150,7 @@ align(trainer *t, const roll_sum *sum)
 bool
 trainer_settle_down(trainer *t, problem *why)
 {
-    roll_sum sum;
+    roll_sum sum = {.finished = false};
     if (!call_roll(t, &sum, why) || !fit_tape(t, why)) {
         return false;
     }

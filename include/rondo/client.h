@@ -10,6 +10,10 @@
  * Memory is bounded: a server holds at most one push and one pull under way for each
  * worker and shard; a worker that is faster waits. Everything runs inside the calls
  * here and inside other calls on the communicator; there is no hidden thread.
+ *
+ * A rank is a server, or one worker, or neither. Waits last as long as operations of
+ * the communicator may (rondo_comm_timeout). Servers and clients are destroyed before
+ * their communicator, unless they have been bound to another one.
  */
 #ifndef RONDO_CLIENT_H
 #define RONDO_CLIENT_H
@@ -44,16 +48,21 @@ rondo_server_create(rondo_comm *comm, const rondo_placement *placement,
                     rondo_server **server);
 
 /* rondo_server_add - shard number `index`, which stays the caller's and must outlive
- * the server. RONDO_ERR_ARG: placed elsewhere, there already, or of another size. */
+ * the server. Workers without a rank leave it, those with one join. RONDO_ERR_ARG:
+ * placed elsewhere, there already, of another size or number of workers. */
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_server_add(rondo_server *server, uint32_t index, rondo_shard *shard);
 
 /*
  * rondo_server_serve - answer workers for at most `timeout_ms` (0: what is there now).
  *
- * RONDO_OK    all living workers have said goodbye
+ * RONDO_OK    all living workers have said goodbye; or no shard is placed here
  * RONDO_BUSY  the time has passed, or rondo_server_wake was called; go on by calling
  *             again. Between calls the shards may be read, saved and changed.
+ * RONDO_ERR_STATE   a shard that is placed here has not been added
+ * RONDO_ERR_WIRE    a message that makes no sense: the text names its rank and field.
+ *                   Nothing of it was believed, the others can go on: call again
+ * RONDO_ERR_MEMORY  a push could not be taken in; it comes again when both sides bind
  * The broken group: `comm` broke. Bind to another one and go on.
  */
 RONDO_API RONDO_MUST_USE rondo_status
@@ -65,7 +74,10 @@ rondo_server_wake(rondo_server *server);
 
 /* rondo_server_bind - go on with another communicator and placement (same count,
  * nshards, nworkers). Workers whose rank_of is UINT32_MAX leave all shards; others that
- * had left join again. Shards that are placed here now are to be added. Local. */
+ * had left so join again (those that said goodbye: when they are created again). What
+ * was under way is forgotten, and comes again when the worker is bound. Shards that are
+ * placed here now are to be added, shards placed elsewhere are let go. Local; the
+ * former communicator is not used, and may be gone. */
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_server_bind(rondo_server *server, rondo_comm *comm,
                   const rondo_placement *placement);
@@ -82,14 +94,14 @@ rondo_client_create(rondo_comm *comm, const rondo_placement *placement, uint32_t
 
 /*
  * rondo_client_pull - all parameters, after this worker's pushes; waits until every
- * shard gives them.
+ * shard gives them. They are asked for with the push before, and come meanwhile: then
+ * they are those right after that push.
  *
  * parameters  count values.
  * RONDO_ERR_TIMEOUT  the communicator's deadline has passed; the text names the shard
  *                    and its rank. The communicator is still good, the pull goes on
  *                    when it is called again.
- * RONDO_BUSY         rondo_client_wake was called, or a push is outdated and the wait
- *                    is over for another reason; call again
+ * RONDO_BUSY         rondo_client_wake was called; call again
  * RONDO_ERR_WIRE     an answer that makes no sense
  * The broken group: bind to another communicator, then call again.
  */
@@ -97,11 +109,14 @@ RONDO_API RONDO_MUST_USE rondo_status
 rondo_client_pull(rondo_client *client, float *parameters);
 
 /*
- * rondo_client_push - the gradient of the parameters last pulled. Returns when
- * `gradient` may be used again; the next pull, push or destroy sees to the rest.
+ * rondo_client_push - the gradient of the parameters last pulled, once for each pull.
+ * Returns when `gradient` may be used again; the next pull, push or leave sees to the
+ * rest. On RONDO_OK the gradient is taken, and sent again after a bind if need be;
+ * otherwise it is not.
  *
  * weight     As in rondo_shard_push.
- * Statuses as in rondo_client_pull.
+ * Statuses as in rondo_client_pull. RONDO_ERR_STATE: nothing pulled since the last
+ * push.
  */
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_client_push(rondo_client *client, double weight, const float *gradient);
@@ -138,7 +153,9 @@ RONDO_API void
 rondo_client_wake(rondo_client *client);
 
 /* rondo_client_bind - go on with another communicator and placement; what was under way
- * is sent again. A worker that joins again starts at the shards' clock. Local. */
+ * is sent again, and taken once. A gradient for a shard that begins again from an
+ * earlier state is given up, and counted as dropped. A worker that joins again starts
+ * at the shards' clock. Local; the former communicator is not used, and may be gone. */
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_client_bind(rondo_client *client, rondo_comm *comm,
                   const rondo_placement *placement);

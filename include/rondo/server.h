@@ -10,7 +10,7 @@
  *   server rank: shard_create, server_create, server_add, then server_serve until all
  *                workers have said goodbye
  *   worker rank: client_create; each step: client_pull, the gradient, client_push; at
- *                the end client_destroy, which says goodbye
+ *                the end client_leave, which says goodbye, and client_destroy
  *
  * Workers are numbered 0 to nworkers - 1 whatever their rank, and keep their number
  * when ranks change (rondo_comm_shrink): then both sides are bound to the new
@@ -73,7 +73,8 @@ typedef struct rondo_shard_config {
     uint32_t staleness_aware; /* 1: an update's rate is divided by its staleness, if
                                * that is more than 1; not with backup */
     float compensation;       /* lambda of delay compensation: g + lambda g g (w - w_b),
-                               * w_b being what the worker pulled; 0: none */
+                               * w_b being what the worker pulled; 0: none; not with
+                               * backup */
     uint32_t compensation_adaptive; /* 1: lambda / sqrt(mean square + 1e-7), the mean
                                      * being 0.95 of the last one and 0.05 of g g */
     rondo_shard_update_function update;
@@ -134,19 +135,22 @@ rondo_shard_create(const rondo_shard_config *config, const float *parameters,
  * number    Of the worker's pushes, from 1: the clock it has reached. A number that is
  *           not larger than the last one taken is RONDO_PUSH_REPEATED.
  * weight    Samples it is the mean of, for means of several; more than 0. 0: the worker
- *           had none; the gradient is not read.
+ *           had none; the gradient is not read, and no number counts it. Then the push
+ *           stands for the worker's clock and for its part in a quorum only.
  * outcome   Set on RONDO_OK.
  *
  * RONDO_ERR_ARG    null, no such worker, a version that is still to come, a weight that
  *                  is not finite or negative
- * RONDO_ERR_STATE  the worker has left
+ * RONDO_ERR_STATE  the worker has left; bounded: it is too far ahead, and should have
+ *                  waited in a pull
  */
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_shard_push(rondo_shard *shard, uint32_t worker, uint64_t number, uint64_t version,
                  double weight, const float *gradient, rondo_push_outcome *outcome);
 
 /*
- * rondo_shard_pull - the parameters for `worker`, which has done `clock` steps.
+ * rondo_shard_pull - the parameters for `worker`, which has done `clock` steps: as many
+ * as it has pushed, or more if it has given some up.
  *
  * parameters  Set on RONDO_OK: of the shard, valid until its next call. They hold all
  *             updates so far, the worker's own among them.
@@ -163,8 +167,9 @@ rondo_shard_pull(rondo_shard *shard, uint32_t worker, uint64_t clock,
 /* rondo_shard_leave - `worker` is gone: nobody waits for it, the quorum shrinks to the
  * living, what it pushed counts. May make the update that waited for it.
  * rondo_shard_join - it is there (again), at the clock of the slowest living worker;
- * its pushes are numbered on from there, which `clock` is set to. RONDO_ERR_ARG: no
- * such worker. */
+ * its pushes are numbered on from there, which `clock` is set to. With bound 0 and a
+ * gradient of its that still waits: at the clock of that. Where none lives: at the
+ * largest clock. Whoever lives begins anew. RONDO_ERR_ARG: no such worker. */
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_shard_leave(rondo_shard *shard, uint32_t worker);
 /* rondo_shard_join - see rondo_shard_leave. */

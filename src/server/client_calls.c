@@ -1,4 +1,5 @@
-/* client_calls.c - pull, push, skip and leave: what a worker calls, and how it waits. */
+/* client_calls.c - pull, push, skip and leave: what a worker calls, and how it
+ * waits. */
 #include <math.h>
 #include <string.h>
 

@@ -54,7 +54,8 @@ rondo_shard_mend(rondo_shard *shard, const rondo_shard_push_taken *push)
     if (shard->squares != NULL) {
         follow_squares(shard->squares, push->gradient, shard->count);
     }
-    /* Not stale: nothing has changed. Not what it pulled last: nobody knows what has. */
+    /* Not stale: nothing has changed. Not what it pulled last: nobody knows what
+     * has. */
     if (shard->pulled == NULL || push->version == shard->version || !who->has_pulled ||
         who->pulled != push->version) {
         return push->gradient;

@@ -152,37 +152,6 @@ rondo_server_destroy(rondo_server *server)
 
 /* --- shards ----------------------------------------------------------------------- */
 
-/* Workers without a rank are gone; those that left for want of one are back. Those that
- * said goodbye are back when they say hello. */
-static rondo_status
-presence_follow(rondo_server *server, rondo_server_slot *slot, bool added)
-{
-    uint64_t clock = 0;
-
-    for (uint32_t i = 0; i < slot->nworkers; i++) {
-        rondo_server_lane *const lane = &slot->lanes[i];
-        const bool there = server->place.rank_of[i] != UINT32_MAX;
-        const bool lives = rondo_shard_lives(slot->shard, i);
-        rondo_status status = RONDO_OK;
-
-        if (!there && lives) {
-            status = rondo_shard_leave(slot->shard, i);
-        } else if (there && !lives && (added || lane->absent)) {
-            status = rondo_shard_join(slot->shard, i, &clock);
-        }
-        if (status != RONDO_OK) {
-            return status;
-        }
-        if (!there && !lane->gone) {
-            lane->absent = true;
-            lane->session = 0;
-        } else if (there) {
-            lane->absent = false;
-        }
-    }
-    return RONDO_OK;
-}
-
 static rondo_status
 check_add(const rondo_server *server, uint32_t index, const rondo_shard *shard)
 {
@@ -222,7 +191,7 @@ rondo_server_add(rondo_server *server, uint32_t index, rondo_shard *shard)
     if (status != RONDO_OK) {
         return keep(server, status);
     }
-    status = presence_follow(server, slot, true);
+    status = rondo_server_presence(server, slot, true);
     if (status == RONDO_OK) {
         status = listen_if_complete(server);
     }
@@ -322,7 +291,7 @@ slots_follow(rondo_server *server)
             rondo_slot_forget(slot, &slot->lanes[i]);
             slot->lanes[i].deaf = true;
         }
-        const rondo_status status = presence_follow(server, slot, false);
+        const rondo_status status = rondo_server_presence(server, slot, false);
         if (status != RONDO_OK) {
             return status;
         }

@@ -87,6 +87,12 @@ rondo_server_take(rondo_server *server, const rondo_note_mail *mail);
 void
 rondo_server_renew(rondo_server *server, uint32_t shard);
 
+/* rondo_server_presence - the shard's workers are those that are here: who has no rank
+ * leaves, and comes back with one; who said goodbye is gone until the next hello. A
+ * shard that is new or set back may know others than those that were here before. */
+RONDO_MUST_USE rondo_status
+rondo_server_presence(rondo_server *server, rondo_server_slot *slot, bool is_new);
+
 /* rondo_server_grant - answer a pull that waits, if the shard allows it by now. */
 void
 rondo_server_grant(rondo_server *server, uint32_t shard, uint32_t worker);
@@ -110,8 +116,8 @@ rondo_slot_close(rondo_server_slot *slot);
 void
 rondo_slot_forget(rondo_server_slot *slot, rondo_server_lane *lane);
 
-/* rondo_slot_vector - room for a vector; rondo_slot_spare - nobody needs it now (null is
- * allowed). */
+/* rondo_slot_vector - room for a vector; rondo_slot_spare - nobody needs it now (null
+ * is allowed). */
 RONDO_MUST_USE rondo_status
 rondo_slot_vector(rondo_server_slot *slot, float **vector);
 void

@@ -215,6 +215,7 @@ rondo_server_renew(rondo_server *server, uint32_t shard)
         return;
     }
     slot->loads = slot->shard->loads;
+    rondo_server_note_fault(server, rondo_server_presence(server, slot, true));
     for (uint32_t i = 0; i < slot->nworkers; i++) {
         rondo_server_lane *const lane = &slot->lanes[i];
         if (lane->deaf || lane->gone) {

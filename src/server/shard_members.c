@@ -137,8 +137,8 @@ rondo_shard_join(rondo_shard *shard, uint32_t worker, uint64_t *clock)
     }
     rondo_shard_worker *const who = &shard->workers[worker];
     const uint64_t begin = rondo_shard_newcomer_clock(shard);
-    /* In lockstep, a gradient of its that still waits is of the next clock: its next one
-     * is the one after. */
+    /* In lockstep, a gradient of its that still waits is of the next clock: its next
+     * one is the one after. */
     const bool ahead = who->waits && shard->config.rule == RONDO_SHARD_BOUNDED;
     who->clock = ahead ? who->clock : begin;
     who->living = true;

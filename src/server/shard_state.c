@@ -1,4 +1,4 @@
-/* shard_state.c - a shard as plain bytes: saved, and taken in again if they are whole. */
+/* shard_state.c - a shard as plain bytes: saved, and taken in again if whole. */
 #include <math.h>
 #include <string.h>
 
@@ -7,8 +7,7 @@
 #include "server/shard.h"
 
 #define STATE_VERSION 1U
-#define STATE_WORD    8 /* bytes hashed at a time */
-
+#define STATE_WORD    8  /* bytes hashed at a time */
 #define HAS_PULLED    1U /* vectors of what workers pulled are in it */
 #define HAS_SQUARES   2U
 #define WORKER_LIVES  1U

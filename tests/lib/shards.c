@@ -185,14 +185,6 @@ compute(const shards_job *job, rondo_client *client, unsigned int *seed)
     return false;
 }
 
-static bool
-expect_ok(rank_self *self, const rondo_client *client, rondo_status status,
-          const char *what)
-{
-    return rank_expect(self, status == RONDO_OK, "%s: %s, \"%s\"", what,
-                       rondo_status_name(status), rondo_client_error_text(client));
-}
-
 uint64_t
 shards_train(rank_self *self, const shards_rank *place, rondo_client *client,
              uint32_t worker, uint32_t steps)
@@ -209,17 +201,92 @@ shards_train(rank_self *self, const shards_rank *place, rondo_client *client,
     }
     for (uint32_t step = 0; good && step < steps; step++) {
         rank_note(self, "step %u", step);
-        good = expect_ok(self, client, rondo_client_pull(client, parameters), "pull") &&
+        good = shards_expect(self, client, rondo_client_pull(client, parameters),
+                             RONDO_OK, "pull") &&
                look(self, place, parameters, before, pushed);
         if (good && compute(place->job, client, &seed)) {
-            good = expect_ok(self, client, rondo_client_skip(client), "skip");
+            good = shards_expect(self, client, rondo_client_skip(client), RONDO_OK,
+                                 "skip");
         } else if (good) {
-            good =
-                expect_ok(self, client, rondo_client_push(client, 1, gradient), "push");
+            good = shards_expect(self, client, rondo_client_push(client, 1, gradient),
+                                 RONDO_OK, "push");
             pushed++;
         }
     }
     free(gradient);
     free(parameters);
     return pushed;
+}
+
+/* --- roles ------------------------------------------------------------------------ */
+
+static void
+play(rank_self *self)
+{
+    const shards_roles *const both = self->user;
+    shards_rank place;
+    rondo_comm *comm = NULL;
+
+    if (!rank_join(self, 30000, &comm)) {
+        return;
+    }
+    shards_place(&both->job, self->nranks, &place);
+    if (self->rank == 0) {
+        both->serve(self, comm, &place);
+    } else {
+        both->work(self, comm, &place);
+    }
+    rank_expect_status(self, rondo_barrier(comm), RONDO_OK, comm, "the barrier");
+    shards_free(&place);
+    rondo_comm_destroy(comm);
+}
+
+void
+shards_play(uint32_t nranks, shards_roles both)
+{
+    if (both.job.nservers == 0) {
+        both.job = (shards_job){.nservers = 1, .nshards = 1, .count = SHARDS_COUNT};
+    }
+    run_ranks(nranks, AS_PROCESSES, play, &both, 60000);
+}
+
+rondo_client *
+shards_open_client(rank_self *self, rondo_comm *comm, const shards_rank *place)
+{
+    const uint32_t worker = self->rank - place->job->nservers;
+    rondo_client *client = NULL;
+
+    rank_expect_status(self,
+                       rondo_client_create(comm, &place->placement, worker, &client),
+                       RONDO_OK, NULL, "rondo_client_create");
+    return client;
+}
+
+void
+shards_goodbye(rank_self *self, rondo_client *client)
+{
+    shards_expect(self, client, rondo_client_leave(client), RONDO_OK, "leave");
+    rondo_client_destroy(client);
+}
+
+bool
+shards_expect(rank_self *self, const rondo_client *client, rondo_status got,
+              rondo_status want, const char *part)
+{
+    const char *const text = rondo_client_error_text(client);
+
+    return rank_expect(self, got == want, "\"%s\": got %s, want %s; text: %s", part,
+                       rondo_status_name(got), rondo_status_name(want), text) &&
+           (want == RONDO_OK || want == RONDO_BUSY ||
+            rank_expect_text(self, text, part, "the text"));
+}
+
+rondo_client_stats
+shards_stats(rank_self *self, const rondo_client *client)
+{
+    rondo_client_stats stats = {.size = sizeof stats};
+
+    rank_expect_status(self, rondo_client_stats_get(client, &stats), RONDO_OK, NULL,
+                       "stats");
+    return stats;
 }

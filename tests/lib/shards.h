@@ -12,7 +12,8 @@
 
 #include "lib/ranks.h"
 
-#define SHARDS_MAX 8
+#define SHARDS_MAX   8
+#define SHARDS_COUNT 40000 /* of parameters, in shards_play: two messages */
 
 typedef struct shards_job {
     uint32_t nservers;
@@ -76,5 +77,31 @@ shards_used(rank_self *self, const shards_rank *place, uint32_t index,
 uint64_t
 shards_train(rank_self *self, const shards_rank *place, rondo_client *client,
              uint32_t worker, uint32_t steps);
+
+/* What server (rank 0) and workers do between joining and the last barrier. */
+typedef struct shards_roles {
+    shards_job job; /* zeroes: one shard, SHARDS_COUNT parameters, async */
+    void (*serve)(rank_self *self, rondo_comm *comm, shards_rank *place);
+    void (*work)(rank_self *self, rondo_comm *comm, shards_rank *place);
+} shards_roles;
+
+/* shards_play - both roles on `nranks` ranks; the cmocka test fails if a rank does. */
+void
+shards_play(uint32_t nranks, shards_roles both);
+
+/* shards_open_client - this rank's; shards_goodbye - leave and destroy. */
+rondo_client *
+shards_open_client(rank_self *self, rondo_comm *comm, const shards_rank *place);
+void
+shards_goodbye(rank_self *self, rondo_client *client);
+
+/* shards_expect - `got` is `want`; an error's text has `part` in it. */
+bool
+shards_expect(rank_self *self, const rondo_client *client, rondo_status got,
+              rondo_status want, const char *part);
+
+/* shards_stats - what `client` has seen. */
+rondo_client_stats
+shards_stats(rank_self *self, const rondo_client *client);
 
 #endif /* LIB_SHARDS_H */

@@ -65,7 +65,7 @@ stats_of(const rondo_shard *shard)
     return stats;
 }
 
-/* --- one gradient under way for each worker, pulled right after its push ----------- */
+/* --- one gradient under way for each worker, pulled right after its push ---------- */
 
 /* However different the speeds, a gradient is N - 1 updates old on average: between two
  * pushes of a worker lie all updates but its own. So the sum is (N - 1) T, short of

@@ -1,5 +1,5 @@
-/* server_shard_rules.c - the rules of a shard against sums done by hand: what becomes of
- * a push, who may pull, exact counts, what is refused. */
+/* server_shard_rules.c - the rules of a shard against sums done by hand: what becomes
+ * of a push, who may pull, exact counts, what is refused. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

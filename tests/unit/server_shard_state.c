@@ -205,7 +205,47 @@ stats_of(const rondo_shard *shard)
     return stats;
 }
 
-/* Fewer or more workers than were saved: nobody waits for who is not there. */
+/* All go on from where the shard sees them, and nobody waits for who is not there. */
+static void
+goes_on(rondo_shard *shard, const workers *before, uint32_t nworkers, uint32_t later)
+{
+    const rondo_shard_stats begin = stats_of(shard);
+    workers all = {.seed = 5};
+
+    for (uint32_t i = 0; i < later; i++) {
+        all.clock[i] = i < nworkers ? before->clock[i] : begin.clock_least;
+    }
+    for (int i = 0; i < 400; i++) {
+        one_event(shard, &all, later);
+    }
+    const rondo_shard_stats end = stats_of(shard);
+    assert_true(end.used > begin.used + 20);
+    assert_true(end.pushes - end.used - end.dropped < later);
+}
+
+/* From `nworkers` to `later`, at any moment of a run. */
+static void
+change_number(uint32_t which, uint32_t nworkers, uint32_t later)
+{
+    for (int moment = 0; moment < 20; moment++) {
+        rondo_shard *const first = make(which, nworkers);
+        rondo_shard *const second = make(which, later);
+        workers all = {.seed = which + nworkers};
+        uint64_t bytes = 0;
+        for (int i = 0; i < moment; i++) {
+            one_event(first, &all, nworkers);
+        }
+        void *const saved = save(first, &bytes);
+        assert_int_equal(rondo_shard_state_load(second, saved, bytes), RONDO_OK);
+        assert_int_equal(stats_of(second).pushes, stats_of(first).pushes);
+        assert_int_equal(stats_of(second).living, later);
+        goes_on(second, &all, nworkers, later);
+        free(saved);
+        rondo_shard_destroy(first);
+        rondo_shard_destroy(second);
+    }
+}
+
 static void
 other_numbers_of_workers(void **state)
 {
@@ -213,36 +253,7 @@ other_numbers_of_workers(void **state)
     for (uint32_t which = 0; which < CONFIGS; which++) {
         for (uint32_t nworkers = 1; nworkers <= WORKERS; nworkers++) {
             for (uint32_t later = 1; later <= WORKERS; later++) {
-                for (int moment = 0; moment < 20; moment++) {
-                    rondo_shard *const first = make(which, nworkers);
-                    rondo_shard *const second = make(which, later);
-                    workers all = {.seed = which + nworkers};
-                    uint64_t bytes = 0;
-                    for (int i = 0; i < moment; i++) {
-                        one_event(first, &all, nworkers);
-                    }
-                    void *const saved = save(first, &bytes);
-                    assert_int_equal(rondo_shard_state_load(second, saved, bytes),
-                                     RONDO_OK);
-                    const rondo_shard_stats before = stats_of(first);
-                    const rondo_shard_stats after = stats_of(second);
-                    assert_int_equal(after.pushes, before.pushes);
-                    assert_int_equal(after.living, later);
-                    /* All go on from where the shard sees them. */
-                    workers next = {.seed = 5};
-                    for (uint32_t i = 0; i < later; i++) {
-                        next.clock[i] = i < nworkers ? all.clock[i] : after.clock_least;
-                    }
-                    for (int i = 0; i < 400; i++) {
-                        one_event(second, &next, later);
-                    }
-                    const rondo_shard_stats end = stats_of(second);
-                    assert_true(end.used > after.used + 20);
-                    assert_true(end.pushes - end.used - end.dropped < later);
-                    free(saved);
-                    rondo_shard_destroy(first);
-                    rondo_shard_destroy(second);
-                }
+                change_number(which, nworkers, later);
             }
         }
     }

@@ -45,6 +45,11 @@ class Served(unittest.TestCase):
                              sync.final["parameters_hash"], f"{servers} servers")
             self.assertEqual(equal.final["server"]["staleness_largest"], 0)
 
+    def test_many_workers_meet_with_many_parameters(self):
+        final, _ = self.ends(13, "--mode", "async", "--servers", 2, "--hidden", "512,512",
+                             "--steps", 5)
+        self.assertEqual(final["used"], 11 * 5)
+
     def test_every_optimiser_is_cut_into_shards(self):
         for optimiser, rate in (("sgd", 0.02), ("momentum", 0.02), ("nesterov", 0.02),
                                 ("adamw", 0.001)):

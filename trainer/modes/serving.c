@@ -241,15 +241,30 @@ wait_alone(serving *v, problem *why)
 }
 
 static bool
+serve(serving *v, uint64_t ms, rondo_status *status, problem *why)
+{
+    *status = rondo_server_serve(v->server, ms);
+    return *status == RONDO_OK || *status == RONDO_BUSY ||
+           problem_fail(why, "serving: %s (%s)", rondo_server_error_text(v->server),
+                        rondo_status_name(*status));
+}
+
+bool
+serving_answer(serving *v, problem *why)
+{
+    rondo_status status = RONDO_BUSY;
+    return serve(v, 1, &status, why);
+}
+
+static bool
 serve_a_little(serving *v, const places *where, problem *why)
 {
+    rondo_status status = RONDO_BUSY;
     if (where->working == 0 && where->done == 0) {
         return wait_alone(v, why);
     }
-    const rondo_status status = rondo_server_serve(v->server, SERVE_MS);
-    if (status != RONDO_OK && status != RONDO_BUSY) {
-        return problem_fail(why, "serving: %s (%s)", rondo_server_error_text(v->server),
-                            rondo_status_name(status));
+    if (!serve(v, SERVE_MS, &status, why)) {
+        return false;
     }
     v->done = status == RONDO_OK;
     return save_shards(v, v->done ? 1 : file_every(v), why);

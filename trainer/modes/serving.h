@@ -46,6 +46,10 @@ serving_free(serving *v);
 TRAINER_MUST_USE bool
 serving_serve(serving *v, const places *where, problem *why);
 
+/* Answers for a moment, while this rank waits for others that may wait for an answer. */
+TRAINER_MUST_USE bool
+serving_answer(serving *v, problem *why);
+
 /* Goes on in a new group. First serving_part, which keeps what another rank may have
  * from now on; when all ranks have done so, serving_bind. */
 TRAINER_MUST_USE bool

@@ -292,6 +292,18 @@ what_cannot_be_written_is_a_problem(void **state)
     assert_non_null(strstr(why.text, "33 parts"));
 }
 
+static void
+write_for_ever(uint64_t number)
+{
+    content c;
+    problem why;
+    const state_list list = list_of(&c);
+    do {
+        content_fill(&c, number++);
+    } while (state_file_write(".", "killed", &list, &why));
+    _exit(1);
+}
+
 /* A child writes one state after the other until it is killed: what stands there is
  * always one of them, whole. */
 static void
@@ -303,14 +315,8 @@ a_kill_loses_nothing(void **state)
     for (uint32_t round = 0; round < 60; round++) {
         const pid_t child = fork();
         assert_true(child >= 0);
-        for (uint64_t number = round; child == 0; number++) {
-            content c;
-            problem why;
-            content_fill(&c, number);
-            const state_list list = list_of(&c);
-            if (!state_file_write(".", "killed", &list, &why)) {
-                _exit(1);
-            }
+        if (child == 0) {
+            write_for_ever(round);
         }
         const struct timespec pause = {.tv_nsec =
                                            (long)(model_random(&seed) % 6000000)};

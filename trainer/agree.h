@@ -12,7 +12,8 @@ TRAINER_MUST_USE bool
 agree_settings(const ranks *all, const options *o, uint64_t data_fingerprint,
                problem *why);
 
-/* The same settings as one number, for a rank that comes when the others run already. */
+/* The same settings as one number, for a rank that comes when the others run
+ * already. */
 uint64_t
 agree_hash(const options *o, uint64_t data_fingerprint);
 

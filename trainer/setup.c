@@ -212,8 +212,11 @@ deal_images(trainer *t, problem *why)
     }
     bool good = gather_own(t, own, why);
     if (good && own[0] != COUNT_NOT_GIVEN) {
-        good = shard_create(&t->order, own, t->workers, t->worker,
-                            (uint32_t)t->o->batch, &t->own, why);
+        const shard_deal deal = {.own = own,
+                                 .workers = t->workers,
+                                 .worker = t->worker,
+                                 .batch = (uint32_t)t->o->batch};
+        good = shard_create(&t->order, &deal, &t->own, why);
         why->known_to_all = !good;
     }
     free(own);

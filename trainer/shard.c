@@ -3,6 +3,7 @@
 
 #include "random.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,31 +19,31 @@ allocate(image_shard *s, problem *why)
 }
 
 bool
-shard_create(sampler *all, const uint64_t *own, uint32_t workers, uint32_t worker,
-             uint32_t batch, image_shard *result, problem *why)
+shard_create(sampler *all, const shard_deal *deal, image_shard *result, problem *why)
 {
     uint64_t sum = 0;
     uint64_t before = 0;
-    for (uint32_t w = 0; w < workers; w++) {
-        before = w == worker ? sum : before;
-        sum += own[w];
+    for (uint32_t w = 0; w < deal->workers; w++) {
+        before = w == deal->worker ? sum : before;
+        sum += deal->own[w];
     }
     if (sum == 0 || sum > all->samples) {
         return problem_fail(why,
-                            "--own-images come to %llu in all: allowed are 1 to %u, "
-                            "the training images",
-                            (unsigned long long)sum, all->samples);
+                            "--own-images come to %" PRIu64
+                            " in all: allowed are 1 to %u, the training images",
+                            sum, all->samples);
     }
+    const bool works = deal->worker < deal->workers;
     image_shard s = {.seed = all->seed,
-                     .batch = batch,
-                     .workers = workers,
-                     .count = worker < workers ? (uint32_t)own[worker] : 0};
+                     .batch = deal->batch,
+                     .workers = deal->workers,
+                     .count = works ? (uint32_t)deal->own[deal->worker] : 0};
     if (!allocate(&s, why)) {
         shard_free(&s);
         return false;
     }
-    for (uint32_t w = 0; w < workers; w++) {
-        s.own[w] = (uint32_t)own[w];
+    for (uint32_t w = 0; w < deal->workers; w++) {
+        s.own[w] = (uint32_t)deal->own[w];
     }
     sampler_start_epoch(all, 0);
     memcpy(s.dealt, all->order + before, s.count * sizeof *s.dealt);

@@ -1,7 +1,8 @@
-/* shard.h - images that one rank has for itself (--own-images). The permutation of epoch
- * 0 deals all images out: to rank 0 the first, to rank 1 the next, and so on; what is
- * left belongs to nobody. In each epoch a rank goes through its own in a new order, a
- * batch in a step, the last one perhaps smaller; then it has none until the next. */
+/* shard.h - images that one rank has for itself (--own-images). The permutation of
+ * epoch 0 deals all images out: to rank 0 the first, to rank 1 the next, and so on;
+ * what is left belongs to nobody. In each epoch a rank goes through its own in a new
+ * order, a batch in a step, the last one perhaps smaller; then it has none until the
+ * next. */
 #ifndef TRAINER_SHARD_H
 #define TRAINER_SHARD_H
 
@@ -17,10 +18,17 @@ typedef struct image_shard {
     uint32_t *order; /* Of this epoch. */
 } image_shard;
 
-/* own: by worker. Uses `all`, and leaves it in another epoch. */
+/* How images are dealt out. */
+typedef struct shard_deal {
+    const uint64_t *own; /* By worker: how many. */
+    uint32_t workers;
+    uint32_t worker; /* This one; workers or more: none. */
+    uint32_t batch;
+} shard_deal;
+
+/* Uses `all`, and leaves it in another epoch. */
 TRAINER_MUST_USE bool
-shard_create(sampler *all, const uint64_t *own, uint32_t workers, uint32_t worker,
-             uint32_t batch, image_shard *result, problem *why);
+shard_create(sampler *all, const shard_deal *deal, image_shard *result, problem *why);
 void
 shard_free(image_shard *s);
 

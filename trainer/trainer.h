@@ -98,8 +98,8 @@ typedef struct batch_plan {
 TRAINER_MUST_USE bool
 trainer_plan(const options *o, uint32_t ranks_count, batch_plan *plan, problem *why);
 
-/* The part of trainer_create that needs no other rank: network, vectors, order of images
- * and schedule, from what *t says already (all, o and set). */
+/* The part of trainer_create that needs no other rank: network, vectors, order of
+ * images and schedule, from what *t says already (all, o and set). */
 TRAINER_MUST_USE bool
 trainer_prepare(trainer *t, const batch_plan *plan, uint64_t fingerprint, problem *why);
 

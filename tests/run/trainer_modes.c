@@ -50,7 +50,7 @@ make_data(void)
     return (data_set){.train = part, .test = part};
 }
 
-/* --- a run on this rank ------------------------------------------------------------ */
+/* --- a run on this rank ----------------------------------------------------------- */
 
 typedef struct outcome {
     uint64_t count;
@@ -114,7 +114,7 @@ largest_difference(const outcome *a, const outcome *b)
     return largest;
 }
 
-/* --- modes that come to the same --------------------------------------------------- */
+/* --- modes that come to the same -------------------------------------------------- */
 
 typedef struct pair {
     const char *first;
@@ -187,7 +187,7 @@ test_modes_that_come_to_the_same(void **state)
     }
 }
 
-/* --- uneven data ------------------------------------------------------------------- */
+/* --- uneven data ------------------------------------------------------------------ */
 
 #define UNEVEN_BATCH  10u
 #define UNEVEN_EPOCHS 20u

@@ -1,8 +1,8 @@
 /* ad_gossip.c - AD-PSGD: ranks train at their own pace and average parameters in pairs.
  * A gradient is computed from a copy of the parameters, since others may average with
  * this rank meanwhile; then comes an average with a random rank (asked for by even
- * ranks, answered by odd ones), then the update. What the optimiser remembers stays each
- * rank's own.
+ * ranks, answered by odd ones), then the update. What the optimiser remembers stays
+ * each rank's own.
  *
  * The run's result is the mean over all ranks.
  *

@@ -76,8 +76,8 @@ step(trainer *t, mode_step *s, problem *why)
     return s->step % t->o->local_steps != 0 || outer_update(t, s->step, &s->loss, why);
 }
 
-/* All take the anchor of the rank that is furthest. One that has missed an outer update,
- * or is new, starts from there; its own inner steps are lost. */
+/* All take the anchor of the rank that is furthest. One that has missed an outer
+ * update, or is new, starts from there; its own inner steps are lost. */
 static bool
 regroup(trainer *t, problem *why)
 {

@@ -1,13 +1,13 @@
 /* gossip.c - D-PSGD: in each step a rank takes the weighted mean of its neighbours'
  * parameters and its own, then makes its update with the gradient that it computed
- * before: x = sum W x - r g. Other formulas of the optimiser likewise: they move the mean
- * (weight decay is of the mean), by the gradient from before it. What they remember
- * stays each rank's own.
+ * before: x = sum W x - r g. Other formulas of the optimiser likewise: they move the
+ * mean (weight decay is of the mean), by the gradient from before it. What they
+ * remember stays each rank's own.
  *
  * The run's result is the mean over all ranks.
  *
- * Source: Lian et al., "Can decentralized algorithms outperform centralized algorithms?",
- * 2017. */
+ * Source: Lian et al., "Can decentralized algorithms outperform centralized
+ * algorithms?", 2017. */
 #include "memory.h"
 #include "modes/mode.h"
 #include "pace.h"

@@ -21,8 +21,8 @@ mean_step_free(mean_step *m);
 TRAINER_MUST_USE bool
 mean_step_do(mean_step *m, trainer *t, mode_step *s, problem *why);
 
-/* In a new group, after mean_step_free in the old one: all go on from the parameters, optimiser and step of rank
- * t->furthest. */
+/* In a new group, after mean_step_free in the old one: all go on from the parameters,
+ * optimiser and step of rank t->furthest. */
 TRAINER_MUST_USE bool
 mean_step_regroup(mean_step *m, trainer *t, problem *why);
 

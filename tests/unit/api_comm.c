@@ -319,6 +319,23 @@ long_messages_leave_by_themselves(void **state)
     troop_destroy(&ranks);
 }
 
+static void
+the_deadline_is_known(void **state)
+{
+    troop ranks;
+
+    (void)state;
+    troop_make(1, &ranks);
+    const uint64_t before = rondo_comm_timeout(ranks.comm[0]);
+    assert_true(before > 0);
+    assert_int_equal(rondo_comm_timeout_set(ranks.comm[0], 1234), RONDO_OK);
+    assert_int_equal(rondo_comm_timeout(ranks.comm[0]), 1234);
+    assert_int_equal(rondo_comm_timeout_set(ranks.comm[0], 0), RONDO_OK);
+    assert_int_equal(rondo_comm_timeout(ranks.comm[0]), before);
+    assert_int_equal(rondo_comm_timeout(NULL), 0);
+    troop_destroy(&ranks);
+}
+
 int
 main(void)
 {
@@ -328,6 +345,7 @@ main(void)
         cmocka_unit_test(pairs_beside_collectives),
         cmocka_unit_test(abort_reaches_all),
         cmocka_unit_test(counters_count),
+        cmocka_unit_test(the_deadline_is_known),
         cmocka_unit_test(steady_state_allocates_nothing),
         cmocka_unit_test(creation_survives_any_failing_allocation),
         cmocka_unit_test(messages_arrive),

@@ -8,7 +8,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "lib"))
 from crew import Crew  # noqa: E402
-from training import small_data, train  # noqa: E402
+from training import refused, small_data, train  # noqa: E402
 
 SMALL = ["--hidden", 16, "--batch", 4, "--lr", 0.02, "--log-every", 1]
 
@@ -148,6 +148,37 @@ class Served(unittest.TestCase):
                 if mode[-1] == 0:
                     self.assertEqual(rest.final["parameters_hash"],
                                      whole.final["parameters_hash"])
+
+    def test_going_on_with_other_workers(self):
+        for mode in (["ssp", "--bound", 1], ["backup", "--backups", 1], ["async"]):
+            options = ["--data", self.data, "--hidden", 16, "--lr", 0.02, "--log-every",
+                       1, "--mode", *mode, "--epochs", 2, "--global-batch", 12]
+            with tempfile.TemporaryDirectory() as folder:
+                states = ["--checkpoint", os.path.join(folder, "states")]
+                train(4, *options, *states, "--steps", 20)
+                for ranks in (3, 6):
+                    rest = train(ranks, *options, *states, "--resume")
+                    self.assertEqual(rest.final["steps"], 100)
+                    self.assertGreater(rest.final["test_accuracy"], 0.8)
+
+    def test_states_that_do_not_fit(self):
+        options = ["--data", self.data, *SMALL, "--mode", "async", "--steps", 10]
+        with tempfile.TemporaryDirectory() as folder:
+            states = ["--checkpoint", os.path.join(folder, "states")]
+            train(3, *options, *states)
+            path = os.path.join(folder, "states", "shard-0")
+            for more, word in (([], "--resume goes on from there"),
+                               (["--resume", "--hidden", 17], "--hidden was 16"),
+                               (["--resume", "--mode", "ssp"], "--mode was async")):
+                job, _ = refused(3, *options, *states, *more)
+                self.assertIn(word, job.err)
+            with open(path, "r+b") as file:
+                file.seek(-100, os.SEEK_END)
+                byte = file.read(1)
+                file.seek(-1, os.SEEK_CUR)
+                file.write(bytes([byte[0] ^ 1]))
+            job, _ = refused(3, *options, *states, "--resume")
+            self.assertIn(f"{path}: damaged", job.err)
 
 
 if __name__ == "__main__":

@@ -65,27 +65,34 @@ version_of(const serving_shard *s)
     return rondo_shard_stats_get(s->shard, &stats) == RONDO_OK ? stats.version : 0;
 }
 
-/* needed: it was elsewhere, or in this process before it was restarted. */
+/* needed: it was elsewhere, or in this process before it was restarted. Otherwise it
+ * may be there, with --resume, or must not. */
 static bool
 fetch_shard(serving *v, uint32_t index, bool needed, problem *why)
 {
-    const char *directory = v->t->o->checkpoint;
+    const options *o = v->t->o;
     serving_shard *s = &v->shard[index];
-    bool found = false;
-    if (directory != NULL && !shard_file_load(directory, index, s, &found, why)) {
-        return false;
-    }
-    if (needed && !found && directory == NULL) {
+    if (needed && o->checkpoint == NULL) {
         return problem_fail(why,
                             "the parameters of server %u are lost with it: there is no "
                             "--checkpoint to take them from",
                             index);
     }
-    if (needed && !found) {
+    const bool there = o->checkpoint != NULL && shard_file_exists(o->checkpoint, index);
+    if (needed && !there) {
         return problem_fail(why,
                             "the parameters of server %u are lost with it: "
                             "--checkpoint %s has none of them",
-                            index, directory);
+                            index, o->checkpoint);
+    }
+    if (there && !needed && !o->resume) {
+        return problem_fail(why,
+                            "--checkpoint %s has a state of shard %u; --resume goes on "
+                            "from there, another directory begins anew",
+                            o->checkpoint, index);
+    }
+    if (there && !shard_file_load(o->checkpoint, index, s, why)) {
+        return false;
     }
     s->saved = version_of(s);
     return true;
@@ -136,8 +143,7 @@ move_shards(serving *v, const places *where, bool restored, problem *why)
         if (!here || s->shard != NULL) {
             continue;
         }
-        if (!make_shard(v, s, why) ||
-            ((restored || v->t->o->resume) && !fetch_shard(v, index, restored, why)) ||
+        if (!make_shard(v, s, why) || !fetch_shard(v, index, restored, why) ||
             !add_shard(v, index, why)) {
             return false;
         }

@@ -1,6 +1,5 @@
-/* shard_file.h - a shard's state in a file of its own, --checkpoint DIR/shard-S: from
- * there another server takes it over, or its own, restarted one. Written beside its
- * place and renamed, so that it is always whole. */
+/* shard_file.h - a shard's state in a file of its own, --checkpoint DIR/shard-S (see
+ * state_file.h): from there another server takes it over, or its own, restarted one. */
 #ifndef TRAINER_MODES_SHARD_FILE_H
 #define TRAINER_MODES_SHARD_FILE_H
 
@@ -10,10 +9,12 @@ TRAINER_MUST_USE bool
 shard_file_save(const char *directory, uint32_t index, const serving_shard *s,
                 problem *why);
 
-/* Into a shard that exists. *found is false where there is no file, which is no
- * failure; a file that is damaged or of another run is. */
+/* Whether there is one. */
 TRAINER_MUST_USE bool
-shard_file_load(const char *directory, uint32_t index, serving_shard *s, bool *found,
-                problem *why);
+shard_file_exists(const char *directory, uint32_t index);
+
+/* Into a shard that exists. A file that is damaged or of another run is a problem. */
+TRAINER_MUST_USE bool
+shard_file_load(const char *directory, uint32_t index, serving_shard *s, problem *why);
 
 #endif

@@ -1,6 +1,6 @@
 # virtual_training.py - real gradients in virtual time: bits that must be equal, runs that
-# ctest: timeout=180
 # repeat, and what staleness does to accuracy.
+# ctest: timeout=180
 import json
 import os
 import re

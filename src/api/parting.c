@@ -23,8 +23,14 @@ rondo_parting_absent(const rondo_comm *comm, uint32_t rank)
 void
 rondo_parting_pause(const rondo_parting *self)
 {
+    rondo_transport *const net = self->comm->net;
     const bool soon = rondo_now_ns() < self->began_ns + PATIENT_NS;
 
+    /* What others have sent may still hold their buffers: they wait for us to let it
+     * come before they cut the connection. A failure is nothing new. */
+    if (net != NULL) {
+        (void)net->ops->progress(net);
+    }
     rondo_segment_wait(self->comm->service, soon ? SOON_NS : LATER_NS);
 }
 

@@ -62,8 +62,10 @@ find_lost(const rondo_parting *self)
     for (uint32_t i = 0; i < self->nmembers; i++) {
         const uint32_t rank = self->members[i];
 
+        /* What is proposed may come to another host before who has entered. */
         if (rondo_parting_absent(comm, rank) ||
-            !rondo_agreement_entered(&comm->board, rank, self->attempt)) {
+            (self->decides &&
+             !rondo_agreement_entered(&comm->board, rank, self->attempt))) {
             return rondo_error(RONDO_ERR_PEER, "rank %u (process %u) %s", rank,
                                comm->addresses[rank].pid,
                                rondo_parting_absent(comm, rank) ? "died meanwhile"

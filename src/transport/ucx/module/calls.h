@@ -80,6 +80,10 @@ void
 rondo_ucx_workers_list(rondo_ucx_workers *workers);
 void
 rondo_ucx_replies_guard(const rondo_ucx_workers *before);
+/* rondo_ucx_workers_progress - what has come to transports that are not in use as well,
+ * of all workers but those of `before`. Once. */
+void
+rondo_ucx_workers_progress(const rondo_ucx_workers *before);
 
 #ifndef RONDO_UCX_CALLS_PLAIN
 #define ucp_am_data_release            rondo_ucx_calls.ucp_am_data_release

@@ -194,8 +194,9 @@ rondo_ucx_workers_list(rondo_ucx_workers *workers)
     }
 }
 
-void
-rondo_ucx_replies_guard(const rondo_ucx_workers *before)
+/* The interfaces of all workers but those of `before`. */
+static void
+visit(const rondo_ucx_workers *before, ucs_vfs_list_dir_cb_t function, void *argument)
 {
     rondo_ucx_workers now;
 
@@ -209,7 +210,29 @@ rondo_ucx_replies_guard(const rondo_ucx_workers *before)
         if (ours) {
             (void)snprintf(path, sizeof(path), WORKERS "/0x%llx/iface",
                            (unsigned long long)now.at[i]);
-            (void)parts.list(path, take_place, NULL);
+            (void)parts.list(path, function, argument);
+        }
+    }
+}
+
+void
+rondo_ucx_replies_guard(const rondo_ucx_workers *before)
+{
+    visit(before, take_place, NULL);
+}
+
+/* UCX's list is locked while it is read, so what it names is only noted. */
+void
+rondo_ucx_workers_progress(const rondo_ucx_workers *before)
+{
+    rondo_ucx_workers interfaces = {.count = 0};
+
+    visit(before, add_name, &interfaces);
+    for (uint32_t i = 0; i < interfaces.count; i++) {
+        uct_iface_t *const interface = (uct_iface_t *)interfaces.at[i];
+
+        if (interface != NULL && interface->ops.ep_pending_purge == give_up) {
+            (void)interface->ops.iface_progress(interface);
         }
     }
 }

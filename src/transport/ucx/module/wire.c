@@ -50,13 +50,12 @@ make_worker(rondo_wire *wire)
         .field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
         .thread_mode = UCS_THREAD_MODE_SERIALIZED,
     };
-    rondo_ucx_workers before;
-    rondo_ucx_workers_list(&before);
+    rondo_ucx_workers_list(&wire->others);
     ucs_status_t status = ucp_worker_create(wire->context, &params, &wire->worker);
     if (status != UCS_OK) {
         return status;
     }
-    rondo_ucx_replies_guard(&before);
+    rondo_ucx_replies_guard(&wire->others);
     ucp_worker_attr_t attributes = {.field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE};
     status = ucp_worker_query(wire->worker, &attributes);
     if (status == UCS_OK && attributes.thread_mode == UCS_THREAD_MODE_SINGLE) {
@@ -148,12 +147,15 @@ wire_open(const rondo_wire_setup *setup, rondo_wire **wire, char *why, size_t wh
     return 0;
 }
 
-/* UCX closes an endpoint that has failed one turn later. One that it finds in between as
- * the worker is destroyed ends the process by an assertion, so all is quiet first. */
+/* An endpoint whose connection was broken as it was made, and that has not been read
+ * since, ends the process by an assertion when it is destroyed with the worker. UCX
+ * does not read of transports that no endpoint of ours uses, so that is done here, and
+ * UCX told, until nothing comes any more. */
 static void
 come_to_rest(const rondo_wire *wire)
 {
     for (uint32_t turn = 0; turn < TURNS_TO_REST; turn++) {
+        rondo_ucx_workers_progress(&wire->others);
         if (ucp_worker_progress(wire->worker) == 0) {
             return;
         }

@@ -60,6 +60,7 @@ struct rondo_wire_map {
 struct rondo_wire {
     ucp_context_h context;
     ucp_worker_h worker;
+    rondo_ucx_workers others; /* UCX's own, that there were before */
     rondo_wire_arrived arrived;
     rondo_wire_lost lost;
     void *user;

@@ -1,5 +1,6 @@
 /* shrink.c - ranks are killed, all at once; those that live shrink and go on.
  * ctest: timeout=180 hosts */
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -211,6 +212,93 @@ of_eight(void **state)
     strike(8, 0xfe, false);
 }
 
+/* --- several ranks in each process -------------------------------------------------- */
+
+#define EACH 2
+
+/* A rank that is a thread of a process that is one rank for the test. */
+typedef struct inner {
+    rank_self *self;
+    uint32_t number;
+} inner;
+
+static void *
+live_inside(void *argument)
+{
+    const inner *const mine = argument;
+    rank_self self = *mine->self;
+    const uint32_t ranks[] = {0, 1, 4, 5};
+    rondo_comm_config config = rank_config(&self);
+    rondo_comm *comm = NULL;
+    rondo_comm *smaller = NULL;
+
+    config.rank = self.rank * EACH + mine->number;
+    config.nranks = self.nranks * EACH;
+    self.rank = config.rank;
+    if (!rank_expect_status(&self, rondo_comm_create(&config, &comm), RONDO_OK, NULL,
+                            "create")) {
+        return NULL;
+    }
+    rank_mark(&self, READY + mine->number);
+    rank_expect_status(&self, loop(&self, comm), RONDO_ERR_PEER, comm, "the loop");
+    rank_expect_status(&self, rondo_comm_shrink(comm, 10000, &smaller), RONDO_OK, comm,
+                       "shrink");
+    if (smaller != NULL) {
+        (void)onward_works(&self, smaller, ranks, sizeof ranks / sizeof ranks[0]);
+    }
+    rondo_comm_destroy(comm);
+    rondo_comm_destroy(smaller);
+    return NULL;
+}
+
+static void
+live_together(rank_self *self)
+{
+    const leftover before = leftover_take();
+    inner ranks[EACH] = {{self, 0}, {self, 1}};
+    pthread_t thread;
+    char text[RANK_TEXT_MAX];
+
+    if (!rank_expect(self, pthread_create(&thread, NULL, live_inside, &ranks[0]) == 0,
+                     "no thread")) {
+        return;
+    }
+    (void)live_inside(&ranks[1]);
+    (void)pthread_join(thread, NULL);
+    rank_expect(self, leftover_same(&before, text, sizeof text), "left behind: %.500s",
+                text);
+}
+
+static void
+kill_second(const rank_stage *stage, void *user)
+{
+    (void)user;
+    for (uint32_t r = 0; r < stage->nranks * EACH; r++) {
+        (void)stage_reached(stage, r / EACH, READY + r % EACH, 20000);
+    }
+    rank_pause(20);
+    (void)kill(stage->pid[1], SIGKILL);
+}
+
+static void
+a_process_of_two_ranks(void **state)
+{
+    static rank_report report;
+    const rank_run run = {.nranks = 3,
+                          .kind = AS_PROCESSES,
+                          .function = live_together,
+                          .deadline_ms = 30000,
+                          .director = kill_second};
+
+    (void)state;
+    for (int idle = 0; idle < 2; idle++) {
+        memset((void *)now, 0, sizeof *now);
+        now->idle = idle == 1;
+        ranks_run(&run, &report);
+        ranks_expect(&report, RANK_RETURNED, 1);
+    }
+}
+
 int
 main(void)
 {
@@ -218,6 +306,7 @@ main(void)
         cmocka_unit_test(one_of_two),
         cmocka_unit_test(any_of_three),
         cmocka_unit_test(of_eight),
+        cmocka_unit_test(a_process_of_two_ranks),
     };
 
     now = test_shared(sizeof *now);

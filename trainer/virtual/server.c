@@ -25,6 +25,8 @@ typedef struct server {
     events next;
     double transfer;    /* Seconds that a vector is on its way. */
     uint32_t waiting;   /* Workers. */
+    uint64_t least;     /* Steps that the slowest one has pushed; */
+    bool moved;         /* it has with this push, or others may pull anyway. */
     bool by_version;    /* Backup: a worker's step is that of the version. */
     bool cancels;       /* Backup: whoever is late gives up. */
     float rate_part;    /* Of the rate that an update has. */
@@ -234,7 +236,8 @@ pull_again(server *s, uint32_t but, bool all, double now, problem *why)
 
 /* --- pushes ---------------------------------------------------------------------- */
 
-/* The bound holds at every moment, or the run is worth nothing. */
+/* The bound holds at every moment, or the run is worth nothing. Also finds out whether
+ * the slowest has moved, for whom others may wait. */
 static bool
 check_spread(server *s, problem *why)
 {
@@ -248,6 +251,8 @@ check_spread(server *s, problem *why)
         most = pushed > most ? pushed : most;
     }
     world_note_spread(s->w, most - least);
+    s->moved = least > s->least;
+    s->least = least;
     return o->mode != TRAIN_SSP || most - least <= o->bound + 1 ||
            problem_fail(why,
                         "workers are %llu steps apart: --bound %llu allows one more "
@@ -288,6 +293,7 @@ push(server *s, uint32_t worker, rondo_push_outcome *outcome, problem *why)
                          s->w->gradient, outcome) != RONDO_OK) {
         return problem_fail(why, "worker %u pushes: %s", worker, rondo_error_text());
     }
+    s->moved = true;
     if (*outcome == RONDO_PUSH_DROPPED) {
         s->w->counts.gradients.dropped++;
         return true;
@@ -334,7 +340,7 @@ arrive(server *s, const event *e, problem *why)
     if (!pull(s, e->worker, e->time, why)) {
         return false;
     }
-    const bool others = made && (s->cancels || s->waiting > 0);
+    const bool others = made && (s->cancels || (s->waiting > 0 && s->moved));
     return !others || pull_again(s, e->worker, s->cancels, e->time, why);
 }
 

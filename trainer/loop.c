@@ -109,12 +109,17 @@ images_so_far(trainer *t)
                                                  t->account.now.seconds);
 }
 
+static uint64_t
+hash_of(const trainer *t)
+{
+    return hash_bytes(t->parameter, t->net.parameters * sizeof *t->parameter);
+}
+
 /* The hash of the parameters, compared over the ranks where they are to be equal. */
 static bool
 take_hash(const trainer *t, uint64_t step, hash_record *hash, problem *why)
 {
-    const uint64_t value =
-        hash_bytes(t->parameter, t->net.parameters * sizeof *t->parameter);
+    const uint64_t value = hash_of(t);
     if (shares_results(t) && !agree_parameters(t->all, value, step, why)) {
         return false;
     }
@@ -164,14 +169,20 @@ take_step(trainer *t, problem *why)
     return good;
 }
 
-/* After the last step. */
+/* After the last step. Where the mode makes one result of what the ranks have, they
+ * have the same. */
 static bool
 finish(trainer *t, problem *why)
 {
     const double start = clock_seconds();
-    t->finished = t->mode->finish == NULL || t->mode->finish(t, why);
+    const bool joins = t->mode->finish != NULL;
+    bool good = !joins || t->mode->finish(t, why);
+    if (good && joins && !has(t, MODE_SERVERS)) {
+        good = agree_parameters(t->all, hash_of(t), t->step, why);
+    }
+    t->finished = good;
     t->sums.seconds += clock_seconds() - start;
-    return t->finished;
+    return good;
 }
 
 /* Equal parameters: the ranks share the test images. Otherwise one rank speaks for

@@ -102,7 +102,9 @@ door_listen(group *g, problem *why)
     }
     const rondo_status status =
         rondo_message_handler_set(g->all.comm, DOOR_CHANNEL, hear_news, d);
-    return status == RONDO_OK || ranks_fail(&g->all, status, "keeping the door", why);
+    /* Broken already: there will be another one. */
+    return status == RONDO_OK || rondo_status_group_of(status) == RONDO_GROUP_BROKEN ||
+           ranks_fail(&g->all, status, "keeping the door", why);
 }
 
 const invitation *

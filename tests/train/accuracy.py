@@ -34,6 +34,15 @@ class Accuracy(unittest.TestCase):
         self.assertGreater(lamb, momentum)
         self.assertGreater(lars, momentum)
 
+    def test_linear_scaling_with_warm_up(self):
+        rate = ["--lr", 0.015]
+        small = accuracy(train(1, *rate, seconds=180))
+        large = accuracy(train(1, *rate, "--lr-batch", 64, "--global-batch", 2048,
+                               "--warmup", 5))
+        print(f"rate 0.015 for 64 images: batch 64 {small:.2f}, batch 2048 {large:.2f}")
+        # Over three seeds 0.5 points apart; one seed's noise is some tenths.
+        self.assertGreaterEqual(large, small - 1.0)
+
     def test_a_fixed_global_batch_on_1_2_and_4_ranks(self):
         runs = {n: train(n, "--global-batch", 256, seconds=180) for n in (1, 2, 4)}
         reached = {n: accuracy(run) for n, run in runs.items()}

@@ -93,7 +93,7 @@ open_way(route *way, rank_self *self, const story *plot)
 static void
 close_way(route *way)
 {
-    for (uint32_t i = way->at; i < COMMS; i++) {
+    for (uint32_t i = 0; i < COMMS; i++) {
         rondo_comm_destroy(way->comm[i]);
     }
 }
@@ -110,8 +110,12 @@ may_go_on(route *way, rondo_status status, const char *text)
                      rondo_status_name(status), text)) {
         return false;
     }
-    /* Nothing of the old one is needed to bind to the new one. */
-    rondo_comm_destroy(way->comm[way->at]);
+    /* Nothing of the old one is needed to bind to the new one; a client that ends needs
+     * it. */
+    if (!way->plot->returns) {
+        rondo_comm_destroy(way->comm[way->at]);
+        way->comm[way->at] = NULL;
+    }
     way->at++;
     find_place(way);
     return true;
@@ -142,6 +146,8 @@ take_over(route *way, rondo_shard **shard, rondo_server *server)
         return false;
     }
     *shard = fresh.shard[0];
+    /* The other one is the one that is here already. */
+    rondo_shard_destroy(fresh.shard[1]);
     rank_expect_status(
         way->self,
         rondo_shard_state_load(*shard, way->plot->saved, *way->plot->saved_bytes),
@@ -286,7 +292,6 @@ client_follows(route *way, rondo_client **client, uint32_t worker, bool *renewed
     while (rondo_comm_progress(way->comm[way->at]) == RONDO_OK) {
         (void)usleep(1000);
     }
-    rondo_comm_destroy(way->comm[way->at]);
     way->at++;
     find_place(way);
     return rank_expect_status(

@@ -57,7 +57,7 @@ door_destroy(group_door *d)
     free(d);
 }
 
-/* --- news --------------------------------------------------------------------------- */
+/* --- news ------------------------------------------------------------------------- */
 
 void
 door_hear(group_door *d, const news *n, const void *names, size_t names_bytes)
@@ -136,7 +136,7 @@ door_enter(const invitation *to, uint32_t name, rondo_comm **comm)
     return rondo_comm_create_start(&config, comm);
 }
 
-/* --- the keeper --------------------------------------------------------------------- */
+/* --- the keeper ------------------------------------------------------------------- */
 
 rondo_status
 door_pair(const rondo_unique_id *id, uint32_t rank, rondo_comm **pair)

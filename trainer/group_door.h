@@ -86,7 +86,7 @@ door_knock(const char *path, uint32_t name, group_door **d, problem *why);
 rondo_status
 door_enter(const invitation *to, uint32_t name, rondo_comm **comm);
 
-/* --- between group_door.c and group_knock.c ---------------------------------------- */
+/* --- between group_door.c and group_knock.c --------------------------------------- */
 
 /* A communicator of the keeper, rank 0, and of whoever comes. */
 rondo_status

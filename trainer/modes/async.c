@@ -7,9 +7,9 @@
 static bool
 create(trainer *t, problem *why)
 {
-    const serving_rule rule = {
+    const serving_rule mine = {
         .rule = RONDO_SHARD_ASYNC, .updates = t->workers, .share = 1.0};
-    return served_create(t, &rule, why);
+    return served_create(t, &mine, why);
 }
 
 const mode_kind mode_kind_async = {.help = "a server takes each gradient at once",

@@ -6,11 +6,11 @@
 static bool
 create(trainer *t, problem *why)
 {
-    const serving_rule rule = {.rule = RONDO_SHARD_BACKUP,
+    const serving_rule mine = {.rule = RONDO_SHARD_BACKUP,
                                .quorum = t->workers - (uint32_t)t->o->backups,
                                .updates = 1,
                                .share = 1.0};
-    return served_create(t, &rule, why);
+    return served_create(t, &mine, why);
 }
 
 const mode_kind mode_kind_backup = {.help = "the last few gradients are not waited for",

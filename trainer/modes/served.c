@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- meeting ----------------------------------------------------------------------- */
+/* --- meeting ---------------------------------------------------------------------- */
 
 static void
 wake(void *user)
@@ -151,7 +151,7 @@ served_regroup(trainer *t, problem *why)
            come_together(t, w, why);
 }
 
-/* --- the end ----------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------- */
 
 /* Every shard sees every gradient: the first one speaks for all. */
 static bool

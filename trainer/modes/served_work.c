@@ -14,7 +14,7 @@ served_fail(const served *w, rondo_status status, const char *what, problem *why
                         rondo_status_name(status));
 }
 
-/* --- waiting ----------------------------------------------------------------------- */
+/* --- waiting ---------------------------------------------------------------------- */
 
 void
 served_pause(void)
@@ -70,7 +70,7 @@ served_await(trainer *t, served *w, problem *why)
     return give_up(t, why);
 }
 
-/* --- a step ------------------------------------------------------------------------ */
+/* --- a step ----------------------------------------------------------------------- */
 
 /* What the client has counted; told to whoever keeps accounts. */
 bool

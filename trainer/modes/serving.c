@@ -12,7 +12,7 @@
  * after. */
 #define SERVE_MS 20u
 
-/* --- shards ------------------------------------------------------------------------ */
+/* --- shards ----------------------------------------------------------------------- */
 
 static void
 make_update(void *user, const rondo_shard_update *update, const float *gradient,
@@ -127,7 +127,7 @@ add_shard(serving *v, uint32_t index, problem *why)
                                               rondo_server_error_text(v->server));
 }
 
-/* --- life -------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------- */
 
 /* Shards that are placed here and are not here yet; or the other way round. */
 static bool
@@ -216,7 +216,7 @@ serving_wake(void *user)
     rondo_server_wake(v->server);
 }
 
-/* --- the loop ---------------------------------------------------------------------- */
+/* --- the loop --------------------------------------------------------------------- */
 
 /* Updates from one file of a shard to the next. */
 static uint64_t

@@ -46,7 +46,7 @@ serving_free(serving *v);
 TRAINER_MUST_USE bool
 serving_serve(serving *v, const places *where, problem *why);
 
-/* Answers for a moment, while this rank waits for others that may wait for an answer. */
+/* Answers for a moment: this rank waits for others, and they perhaps for answers. */
 TRAINER_MUST_USE bool
 serving_answer(serving *v, problem *why);
 

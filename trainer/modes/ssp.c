@@ -10,11 +10,11 @@ create(trainer *t, problem *why)
     /* Many updates of one step's images come to one with their mean: each has its
      * share of the rate. */
     const uint64_t updates = t->o->bound == 0 ? 1 : t->workers;
-    const serving_rule rule = {.rule = RONDO_SHARD_BOUNDED,
+    const serving_rule mine = {.rule = RONDO_SHARD_BOUNDED,
                                .bound = t->o->bound,
                                .updates = updates,
                                .share = 1.0 / (double)updates};
-    return served_create(t, &rule, why);
+    return served_create(t, &mine, why);
 }
 
 const mode_kind mode_kind_ssp = {.help = "as async, but workers stay together",

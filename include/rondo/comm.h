@@ -163,7 +163,11 @@ rondo_comm_revoke(rondo_comm *comm);
  * their old order; collective over them, whether `comm` is whole, broken or revoked. It
  * breaks `comm` if that is whole still, so that ranks which do not know yet come here
  * too. Ranks that die meanwhile are left out as well. `comm` can then only be
- * destroyed.
+ * destroyed; where the call fails it may be made again.
+ *
+ * Between hosts all that is said about it passes through rank 0's process, and on each
+ * host through that of its lowest rank. Without that the host's other ranks are left
+ * out and fail; without rank 0 the ranks of all hosts fail, so that no two go on apart.
  *
  * timeout_ms  For all of it; 0: the start time-out. Ranks that have not called by then
  *             are not left out: the call fails, and names them.
@@ -171,16 +175,18 @@ rondo_comm_revoke(rondo_comm *comm);
  *
  * RONDO_ERR_ARG     null
  * RONDO_ERR_TIMEOUT a living rank has not called
- * RONDO_ERR_PEER    ranks on other hosts cannot be reached any more: the links between
- *                   hosts end at rank 0's process, and that is gone
- * RONDO_ERR_STATE   `comm` is not ready, or has been shrunk
+ * RONDO_ERR_PEER    ranks on other hosts cannot be reached any more: rank 0's process
+ *                   is gone, or that of the lowest rank of this host
+ * RONDO_ERR_STATE   `comm` is not ready, or has been shrunk, or the others have gone on
+ *                   without this rank (it had given up)
  * RONDO_ERR_MEMORY, RONDO_ERR_SYSTEM, RONDO_ERR_FORKED
  */
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_comm_shrink(rondo_comm *comm, uint64_t timeout_ms, rondo_comm **smaller);
 
 /* rondo_comm_former_rank - which rank `rank` was in the communicator that this one was
- * split or shrunk from; `rank` itself where it was made in another way. */
+ * split or shrunk from; `rank` itself where it was made in another way. UINT32_MAX: no
+ * rank of it. */
 RONDO_API uint32_t
 rondo_comm_former_rank(const rondo_comm *comm, uint32_t rank);
 

@@ -5,8 +5,9 @@
  * error of one of three groups:
  *
  *   argument  the call was refused; the communicator is as good as before
- *   broken    the communicator has failed on all ranks; only abort and destroy are
- *             left, both local and quick; buffers of calls in flight are undefined
+ *   broken    the communicator has failed on all ranks; only abort and destroy, both
+ *             local and quick, and shrink are left; buffers of calls in flight are
+ *             undefined
  *   system    the machine refused something (memory, a descriptor, a socket); said
  *             before anything was started unless the text says otherwise
  *
@@ -46,7 +47,7 @@ typedef enum rondo_status {
 typedef enum rondo_status_group {
     RONDO_GROUP_NONE = 0,     /* RONDO_OK and RONDO_BUSY */
     RONDO_GROUP_ARGUMENT = 1, /* refused; the communicator is still good */
-    RONDO_GROUP_BROKEN = 2,   /* the communicator can only be aborted or destroyed */
+    RONDO_GROUP_BROKEN = 2,   /* it can only be aborted, shrunk, destroyed */
     RONDO_GROUP_SYSTEM = 3    /* the machine refused; see the text */
 } rondo_status_group;
 

@@ -79,8 +79,8 @@ rondo_agreement_stage(const rondo_board *board, uint32_t rank);
 
 uint64_t
 rondo_agreement_word(const rondo_board *board);
-/* rondo_agreement_export - the piece from `first` on of the decision `word`. False: that
- * is not the latest any more. */
+/* rondo_agreement_export - the piece from `first` on of the decision `word`. False:
+ * that is not the latest any more. */
 bool
 rondo_agreement_export(const rondo_board *board, uint64_t word, uint32_t first,
                        rondo_agreement_piece *piece);

@@ -80,7 +80,7 @@ rondo_board_presence_set(rondo_board *board, rondo_presence presence);
 rondo_presence
 rondo_board_presence(const rondo_board *board, uint32_t rank);
 
-/* rondo_board_gone_set - a rank that has joined is gone. By any process that sees it. */
+/* rondo_board_gone_set - a rank that has joined is gone: by whoever sees it. */
 void
 rondo_board_gone_set(rondo_board *board, uint32_t rank);
 

@@ -56,13 +56,12 @@ survivors(uint32_t nranks, uint32_t *ranks)
 }
 
 static rondo_status
-loop(rank_self *self, rondo_comm *comm)
+loop(rondo_comm *comm)
 {
     static _Thread_local float block[5000];
     rondo_status status = RONDO_OK;
 
     while (status == RONDO_OK) {
-        rank_note(self, "looping");
         if (now->idle) {
             rank_pause(1);
             status = rondo_comm_state(comm);
@@ -102,7 +101,8 @@ survive(rank_self *self)
         return;
     }
     rank_mark(self, READY);
-    rank_expect_status(self, loop(self, comm), RONDO_ERR_PEER, comm, "the loop");
+    rank_note(self, "looping");
+    rank_expect_status(self, loop(comm), RONDO_ERR_PEER, comm, "the loop");
     if (shrink(self, comm, &smaller)) {
         const uint32_t count = survivors(self->nranks, ranks);
         for (uint32_t i = 0; i < count; i++) {
@@ -212,7 +212,7 @@ of_eight(void **state)
     strike(8, 0xfe, false);
 }
 
-/* --- several ranks in each process -------------------------------------------------- */
+/* --- several ranks in each process ------------------------------------------------ */
 
 #define EACH 2
 
@@ -240,7 +240,7 @@ live_inside(void *argument)
         return NULL;
     }
     rank_mark(&self, READY + mine->number);
-    rank_expect_status(&self, loop(&self, comm), RONDO_ERR_PEER, comm, "the loop");
+    rank_expect_status(&self, loop(comm), RONDO_ERR_PEER, comm, "the loop");
     rank_expect_status(&self, rondo_comm_shrink(comm, 10000, &smaller), RONDO_OK, comm,
                        "shrink");
     if (smaller != NULL) {

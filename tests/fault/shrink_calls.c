@@ -50,7 +50,7 @@ run_both(rank_function function)
     run_ranks(RANKS, AS_THREADS, function, NULL, 30000);
 }
 
-/* --- whole ------------------------------------------------------------------------- */
+/* --- whole ------------------------------------------------------------------------ */
 
 static void
 shrink_whole(rank_self *self)
@@ -83,7 +83,7 @@ whole(void **state)
     run_both(shrink_whole);
 }
 
-/* --- one calls, the others do not know --------------------------------------------- */
+/* --- one calls, the others do not know -------------------------------------------- */
 
 static void
 shrink_first(rank_self *self)
@@ -115,7 +115,7 @@ one_is_first(void **state)
     run_both(shrink_first);
 }
 
-/* --- revoked ----------------------------------------------------------------------- */
+/* --- revoked ---------------------------------------------------------------------- */
 
 static void *
 revoking(void *argument)
@@ -165,7 +165,7 @@ revoked(void **state)
     run_both(revoke_it);
 }
 
-/* --- late -------------------------------------------------------------------------- */
+/* --- late ------------------------------------------------------------------------- */
 
 /* Who has failed to shrink may try again. */
 static void
@@ -207,7 +207,7 @@ one_is_late(void **state)
     run_both(come_late);
 }
 
-/* --- again and again --------------------------------------------------------------- */
+/* --- again and again -------------------------------------------------------------- */
 
 /* A whole communicator breaks under whoever is still in a call on it. */
 static bool
@@ -256,7 +256,7 @@ again_and_again(void **state)
     run_both(dwindle);
 }
 
-/* --- parts ------------------------------------------------------------------------- */
+/* --- parts ------------------------------------------------------------------------ */
 
 /* Other communicators of the same ranks know nothing of it; a part can be shrunk too. */
 static void
@@ -301,7 +301,7 @@ parts_of_it(void **state)
     run_both(shrink_apart);
 }
 
-/* --- arguments --------------------------------------------------------------------- */
+/* --- arguments -------------------------------------------------------------------- */
 
 static void
 refuse(rank_self *self)

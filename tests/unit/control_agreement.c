@@ -1,5 +1,5 @@
-/* control_agreement.c - ranks agree who goes on, whoever dies when: all see the same, and
- * boards of other hosts see it too. */
+/* control_agreement.c - ranks agree who goes on, whoever dies when: all see the same,
+ * and boards of other hosts see it too. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +35,7 @@ decision_of(const rondo_board *board)
     return decision;
 }
 
-/* --- who takes part ---------------------------------------------------------------- */
+/* --- who takes part --------------------------------------------------------------- */
 
 static void
 ranks_enter_and_quit(void **state)
@@ -105,7 +105,7 @@ only_the_next_can_be_proposed(void **state)
     free(memory);
 }
 
-/* --- many at a time ---------------------------------------------------------------- */
+/* --- many at a time --------------------------------------------------------------- */
 
 typedef struct cast {
     void *memory;
@@ -301,7 +301,7 @@ places_are_shared(void **state)
     free(memory);
 }
 
-/* --- between hosts ----------------------------------------------------------------- */
+/* --- between hosts ---------------------------------------------------------------- */
 
 static void
 fill(uint64_t *members, uint32_t words, uint32_t attempt)

@@ -18,8 +18,7 @@ typedef struct rondo_ucx_node {
     struct rondo_ucx_node *previous;
 } rondo_ucx_node;
 
-/* A parcel handed to UCX that was not finished at once. Its node is the first
- * member. */
+/* A parcel handed to UCX that was not finished at once; its node comes first. */
 typedef struct rondo_ucx_sending {
     rondo_ucx_node node; /* on its link's list, or on the wire's of free ones */
     rondo_wire *wire;
@@ -60,7 +59,7 @@ struct rondo_wire_map {
 struct rondo_wire {
     ucp_context_h context;
     ucp_worker_h worker;
-    rondo_ucx_workers others; /* UCX's own, that there were before */
+    rondo_ucx_workers others; /* that were there before it */
     rondo_wire_arrived arrived;
     rondo_wire_lost lost;
     void *user;

@@ -258,7 +258,7 @@ again_and_again(void **state)
 
 /* --- parts ------------------------------------------------------------------------ */
 
-/* Other communicators of the same ranks know nothing of it; a part can be shrunk too. */
+/* Other communicators of the same ranks know nothing of it; a part shrinks, too. */
 static void
 shrink_apart(rank_self *self)
 {

@@ -16,7 +16,7 @@ typedef struct counts {
     uint64_t pushed;
     uint64_t used;
     uint64_t dropped;
-    uint64_t waiting;
+    uint64_t stale; /* shard 0: updates between pulls and pushes, as either sees them */
 } counts;
 
 static counts
@@ -45,6 +45,7 @@ count_shards(rank_self *self, const shards_rank *place)
         all.pushed += stats.pushes;
         all.used += stats.used;
         all.dropped += stats.dropped;
+        all.stale += i == 0 ? stats.staleness_sum : 0;
     }
     return all;
 }
@@ -52,25 +53,34 @@ count_shards(rank_self *self, const shards_rank *place)
 /* What was pushed, over all ranks, is what was used or dropped. */
 static void
 compare(rank_self *self, rondo_comm *comm, const shards_rank *place, counts mine,
-        uint64_t pushed)
+        bool is_server)
 {
-    const uint64_t nshards = place->job->nshards;
-    uint64_t terms[4] = {pushed * nshards, mine.pushed, mine.used, mine.dropped};
-    uint64_t sums[4] = {0};
+    const shards_job *const job = place->job;
+    const uint64_t terms[6] = {is_server ? 0 : mine.pushed * job->nshards,
+                               is_server ? mine.pushed : 0,
+                               mine.used,
+                               mine.dropped,
+                               is_server ? 0 : mine.stale,
+                               is_server ? mine.stale : 0};
+    uint64_t sums[6] = {0};
 
     rank_expect_status(self,
-                       rondo_all_reduce(comm, terms, sums, 4, RONDO_UINT64, RONDO_SUM),
+                       rondo_all_reduce(comm, terms, sums, 6, RONDO_UINT64, RONDO_SUM),
                        RONDO_OK, comm, "the comparison");
     rank_expect(self, sums[0] == sums[1], "%llu pushed, %llu arrived",
                 (unsigned long long)sums[0], (unsigned long long)sums[1]);
     rank_expect(self, sums[1] == sums[2] + sums[3], "%llu pushed, %llu + %llu",
                 (unsigned long long)sums[1], (unsigned long long)sums[2],
                 (unsigned long long)sums[3]);
-    if (place->job->rule != RONDO_SHARD_BACKUP) {
+    if (job->rule != RONDO_SHARD_BACKUP) {
         rank_expect(self, sums[3] == 0, "%llu dropped", (unsigned long long)sums[3]);
         rank_expect(self,
-                    sums[0] == (uint64_t)place->job->steps * nshards * place->nworkers,
+                    sums[0] == (uint64_t)job->steps * job->nshards * place->nworkers,
                     "%llu pushed in all", (unsigned long long)sums[0]);
+    }
+    if (job->rule == RONDO_SHARD_ASYNC) {
+        rank_expect(self, sums[4] == sums[5], "staleness %llu, and %llu by hand",
+                    (unsigned long long)sums[5], (unsigned long long)sums[4]);
     }
 }
 
@@ -80,38 +90,58 @@ serve(rank_self *self, rondo_comm *comm, shards_rank *place)
     rondo_server *server = NULL;
 
     if (shards_server(self, comm, place, &server) && shards_serve(self, server)) {
-        compare(self, comm, place, count_shards(self, place), 0);
+        compare(self, comm, place, count_shards(self, place), true);
     }
     rondo_server_destroy(server);
     shards_free(place);
 }
 
+static uint64_t
+version_of(rank_self *self, const rondo_client *client)
+{
+    return shards_stats(self, client).version;
+}
+
+/* All steps, and the updates of others that came between its pulls and its pushes: from
+ * its first pull to the update of its last push, but its own. That is exact because
+ * each pull is answered with its push. */
+static counts
+train(rank_self *self, const shards_rank *place, rondo_client *client, uint32_t worker)
+{
+    float *const last = calloc(place->job->count, sizeof *last);
+    counts mine = {.pushed = shards_train(self, place, client, worker, 1)};
+    const uint64_t first = version_of(self, client);
+
+    mine.pushed += shards_train(self, place, client, worker, place->job->steps - 1);
+    if (place->job->rule == RONDO_SHARD_ASYNC && last != NULL) {
+        shards_expect(self, client, rondo_client_pull(client, last), RONDO_OK, "pull");
+        mine.stale = version_of(self, client) - first - mine.pushed;
+    }
+    free(last);
+    return mine;
+}
+
 static void
 work(rank_self *self, rondo_comm *comm, shards_rank *place)
 {
-    const uint32_t worker = self->rank - place->job->nservers;
-    rondo_client *client = NULL;
-    rondo_client_stats stats = {.size = sizeof stats};
+    const uint32_t steps = place->job->steps;
+    rondo_client *const client = shards_open_client(self, comm, place);
 
-    if (!rank_expect_status(
-            self, rondo_client_create(comm, &place->placement, worker, &client),
-            RONDO_OK, NULL, "rondo_client_create")) {
+    if (client == NULL) {
         return;
     }
-    const uint64_t pushed =
-        shards_train(self, place, client, worker, place->job->steps);
-    const rondo_status left = rondo_client_leave(client);
-    rank_expect(self, left == RONDO_OK, "leave: %s", rondo_client_error_text(client));
-    rank_expect_status(self, rondo_client_stats_get(client, &stats), RONDO_OK, NULL,
-                       "stats");
-    rank_expect(self, stats.clock == place->job->steps && stats.pushed == pushed,
+    const counts mine = train(self, place, client, self->rank - place->job->nservers);
+    shards_expect(self, client, rondo_client_leave(client), RONDO_OK, "leave");
+    const rondo_client_stats stats = shards_stats(self, client);
+    rank_expect(self, stats.clock == steps && stats.pushed == mine.pushed,
                 "clock %llu, pushed %llu of %llu", (unsigned long long)stats.clock,
-                (unsigned long long)stats.pushed, (unsigned long long)pushed);
-    rank_expect(self, stats.skipped + pushed == stats.clock, "%llu skipped",
+                (unsigned long long)stats.pushed, (unsigned long long)mine.pushed);
+    rank_expect(self, stats.skipped + mine.pushed == stats.clock, "%llu skipped",
                 (unsigned long long)stats.skipped);
-    rank_expect(self, stats.sent_bytes == pushed * place->job->count * sizeof(float),
+    rank_expect(self,
+                stats.sent_bytes == mine.pushed * place->job->count * sizeof(float),
                 "%llu bytes sent", (unsigned long long)stats.sent_bytes);
-    compare(self, comm, place, (counts){0}, pushed);
+    compare(self, comm, place, mine, false);
     rondo_client_destroy(client);
 }
 

@@ -10,8 +10,8 @@
  * does, it may be the very rank that is waited for. */
 #define SPINS_ALONE 100
 
-/* Likewise with ranks on other hosts: their messages need the kernel to come in, often on
- * this very core, and take longer than a yield. */
+/* Likewise with ranks on other hosts: their messages need the kernel to come in, often
+ * on this very core, and take longer than a yield. */
 #define SPINS_NETWORK 1
 
 void

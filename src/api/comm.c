@@ -85,6 +85,21 @@ await_reason(rondo_comm *comm)
     }
 }
 
+bool
+rondo_comm_has_left(const rondo_comm *comm, uint32_t peer)
+{
+    const struct timespec pause = {.tv_nsec = (long)RONDO_NS_PER_MS};
+    const uint64_t until_ns = rondo_now_ns() + REASON_NS;
+
+    while (rondo_board_presence(&comm->board, peer) != RONDO_LEFT) {
+        if (rondo_board_broken(&comm->board) || rondo_now_ns() >= until_ns) {
+            return false;
+        }
+        (void)nanosleep(&pause, NULL);
+    }
+    return true;
+}
+
 rondo_status
 rondo_comm_break(rondo_comm *comm, rondo_status status, uint32_t culprit)
 {

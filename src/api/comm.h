@@ -179,6 +179,11 @@ rondo_comm_usable(rondo_comm *comm);
 rondo_status
 rondo_comm_break(rondo_comm *comm, rondo_status status, uint32_t culprit);
 
+/* rondo_comm_has_left - after the connection to `peer` is lost: whether it has destroyed
+ * its communicator. Waits a moment for news from its host. */
+bool
+rondo_comm_has_left(const rondo_comm *comm, uint32_t peer);
+
 /* rondo_comm_broken - take over what the board says, if it is broken. */
 rondo_status
 rondo_comm_broken(rondo_comm *comm);

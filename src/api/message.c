@@ -120,6 +120,11 @@ rondo_messages_poll(rondo_comm *comm)
         if (route != NULL && comm->nhandlers != 0) {
             status = route->ops->am_poll(route, peer, deliver, comm);
         }
+        /* Who has left in good order sends no more; what it owes a collective, that
+         * finds out by itself. */
+        if (status == RONDO_ERR_PEER && rondo_comm_has_left(comm, peer)) {
+            status = RONDO_OK;
+        }
     }
     comm->delivering = false;
     return status == RONDO_OK ? RONDO_OK : rondo_comm_break(comm, status, comm->rank);

@@ -1,6 +1,7 @@
 /* none.c - no exchange: ranks part ways; the upper limit of speed. */
 #include "memory.h"
 #include "modes/mode.h"
+#include "pace.h"
 #include "trainer.h"
 
 static bool
@@ -16,6 +17,7 @@ step(trainer *t, mode_step *s, problem *why)
     (void)why;
     float *gradient = t->mode_state;
     trainer_gradient(t, trainer_scale(t), gradient, (layer_done){.call = NULL});
+    (void)pace_keep(t, (pace_idle){.call = NULL});
     s->loss = (double)gradient[t->net.parameters];
     trainer_update(t, s->rate, gradient);
     return true;

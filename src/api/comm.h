@@ -165,13 +165,11 @@ struct rondo_comm {
     uint64_t plans_built;
 };
 
-/* rondo_comm_fail - keep the thread's sentence as the communicator's, with who and what
- * in front; returns `status`. `what` may be null. */
+/* rondo_comm_fail - keep the thread's sentence, who and what in front. */
 rondo_status
 rondo_comm_fail(rondo_comm *comm, const char *what, rondo_status status);
 
-/* rondo_comm_usable - RONDO_OK, or why no call is possible: forked, not ready,
- * broken. */
+/* rondo_comm_usable - RONDO_OK, or why not: forked, not ready, broken. */
 RONDO_MUST_USE rondo_status
 rondo_comm_usable(rondo_comm *comm);
 
@@ -179,8 +177,7 @@ rondo_comm_usable(rondo_comm *comm);
 rondo_status
 rondo_comm_break(rondo_comm *comm, rondo_status status, uint32_t culprit);
 
-/* rondo_comm_has_left - after the connection to `peer` is lost: whether it has destroyed
- * its communicator. Waits a moment for news from its host. */
+/* rondo_comm_has_left - connection lost: has it left? Waits a moment for news. */
 bool
 rondo_comm_has_left(const rondo_comm *comm, uint32_t peer);
 

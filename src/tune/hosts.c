@@ -8,14 +8,15 @@
 
 /* One turn in which a host sends the vector to every other: up to here its bytes cost
  * less than the turns that others would take. */
-#define ONE_SHOT_BYTES_2_HOSTS (UINT64_C(512) << 10)
+#define ONE_SHOT_BYTES_2_HOSTS (UINT64_C(256) << 10)
 #define ONE_SHOT_BYTES_SENT    (UINT64_C(16) << 10)
 #define ONE_SHOT_HOSTS         16
 
 /* Halving has few turns, and the ring's bytes where hosts are a power of two; elsewhere
  * it sends up to two vectors more. */
-#define HALVING_BYTES       (UINT64_C(512) << 10)
-#define HALVING_BYTES_UNFIT (UINT64_C(8) << 10)
+#define HALVING_BYTES         (UINT64_C(512) << 10)
+#define HALVING_BYTES_2_HOSTS (UINT64_C(2) << 20)
+#define HALVING_BYTES_UNFIT   (UINT64_C(8) << 10)
 
 /* Up to here one message per host is quicker than one per rank. */
 #define LEADER_BYTES (UINT64_C(16) << 10)
@@ -35,8 +36,11 @@ rondo_hosts_outer(uint64_t bytes, uint32_t hosts)
     const bool fits = (hosts & (hosts - 1)) == 0;
 
     if (hosts <= 2) {
-        return bytes <= ONE_SHOT_BYTES_2_HOSTS ? RONDO_SHAPE_ONE_SHOT
-                                               : RONDO_SHAPE_RING;
+        if (bytes <= ONE_SHOT_BYTES_2_HOSTS) {
+            return RONDO_SHAPE_ONE_SHOT;
+        }
+        return bytes <= HALVING_BYTES_2_HOSTS ? RONDO_SHAPE_HALVING_DOUBLING
+                                              : RONDO_SHAPE_RING;
     }
     if (hosts <= ONE_SHOT_HOSTS && bytes <= ONE_SHOT_BYTES_SENT / others) {
         return RONDO_SHAPE_ONE_SHOT;

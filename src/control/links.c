@@ -270,10 +270,12 @@ rondo_links_close(rondo_links *links)
         rondo_links_free(links);
         return;
     }
+    /* Woken before the lock is free: a thread that is up already would see `closing`
+     * and close the descriptor first. */
     (void)pthread_mutex_lock(&service->lock);
     links->closing = true;
-    (void)pthread_mutex_unlock(&service->lock);
     rondo_links_wake(links);
+    (void)pthread_mutex_unlock(&service->lock);
     if (wait_for_end(links)) {
         rondo_links_free(links);
     }
